@@ -1,0 +1,78 @@
+"""Errors of the billing agent and the one table that maps them outward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class BillingError(Exception):
+    """Base of the billing agent's errors; data is on attributes."""
+
+
+class TenantMissing(BillingError):
+    """A tool ran on an invocation that carries no verified tenant."""
+
+    def __init__(self) -> None:
+        super().__init__("no verified tenant on this invocation")
+
+
+class InvoiceUnknown(BillingError):
+    """The tenant has no invoice of this number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"no invoice {number}")
+        self.number = number
+
+
+class LineUnknown(BillingError):
+    """The invoice has no line of this name."""
+
+    def __init__(self, number: int, line: str) -> None:
+        super().__init__(f"invoice {number} has no line {line!r}")
+        self.number = number
+        self.line = line
+
+
+class ConversationBusy(BillingError):
+    """Another turn of the conversation did not end within the wait."""
+
+    def __init__(self, context_id: str, waited: float) -> None:
+        super().__init__(f"conversation {context_id} busy for {waited:g} s")
+        self.context_id = context_id
+        self.waited = waited
+
+
+class RequestRefused(BillingError):
+    """A request stopped before a task exists; ``status`` and ``code`` say how.
+
+    ``message`` is safe to show to the caller.
+    """
+
+    status = 400
+    code = -32602
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class TokenRefused(RequestRefused):
+    """No token, or one that does not verify."""
+
+    status = 401
+    code = -32001
+
+
+class CallerForbidden(RequestRefused):
+    """A verified caller that may not do this: no tenant claim, say."""
+
+    status = 403
+    code = -32001
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How an error looks from outside."""
+
+    status: int
+    code: int

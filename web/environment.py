@@ -1,0 +1,98 @@
+"""Every setting of the project as one row: name, default, help.
+
+The settings module, ``--help``, ``docs/settings.md`` and ``compose.yaml`` are
+compared with this list by a test.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+
+class Setting(NamedTuple):
+    """One environment variable; ``default`` is the text it has when unset."""
+
+    name: str
+    default: str
+    help: str
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("DATABASE_URL", "", "PostgreSQL URL; empty: the embedded server of demo"),
+    Setting("VAR_DIR", "", "folder for keys, secrets and embedded data; empty: var/"),
+    Setting("WEB_URL", "http://127.0.0.1:8000", "where the orchestrator's pages are"),
+    Setting(
+        "PUBLIC_URL", "http://127.0.0.1:8080", "the router, as written in the card"
+    ),
+    Setting(
+        "REPLICAS",
+        "replica-a=http://127.0.0.1:8001,replica-b=http://127.0.0.1:8002",
+        "names and addresses of the replicas, in routing order",
+    ),
+    Setting(
+        "ALLOWED_HOSTS",
+        "127.0.0.1,localhost",
+        "host names answered, comma separated",
+    ),
+    Setting("DEBUG", "0", "1: Django's debug mode; never on a reachable address"),
+    Setting("SECRET_KEY", "", "Django's secret; empty: generated once under VAR_DIR"),
+    Setting(
+        "OIDC_ISSUER", "", "issuer of access tokens; empty: the demo's own, WEB_URL"
+    ),
+    Setting("OIDC_AUDIENCE", "billing-agent", "audience an access token must name"),
+    Setting("DEMO_SWITCHES", "0", "1: replicas honour the demo-switches extension"),
+    Setting("CONTINUITY", "on", "continuity hook without the extension: on, off"),
+    Setting("OUTPUT", "per-run", "output mode without it: per-run, per-event"),
+    Setting("SESSIONS", "shared", "session store without it: memory, shared"),
+    Setting("CANCEL", "bus", "cancel channel without it: bus, none"),
+    Setting("BILLING_MODEL", "scripted", "scripted, or the name of an ADK model"),
+    Setting("SCRIPTED_MODEL_LATENCY", "0", "seconds each scripted model call takes"),
+    Setting("RUN_TIMEOUT", "120", "seconds a run may take"),
+    Setting("TURN_WAIT", "60", "seconds a turn waits for the one before it"),
+    Setting("BLOCKING_WAIT", "30", "seconds a blocking send waits for its run"),
+    Setting("CONSUMPTION_WAIT", "5", "seconds it then waits for its events"),
+    Setting(
+        "PARKED_TIMEOUT", "300", "seconds a replica keeps a task that awaits input"
+    ),
+    Setting("SWEEP_INTERVAL", "10", "seconds between two sweeps for stuck tasks"),
+    Setting("DRAIN_GRACE", "10", "seconds running work gets after SIGTERM"),
+    Setting("BODY_LIMIT", str(8 * 2**20), "bytes a request body may have"),
+    Setting("STREAM_LIMIT", str(16 * 2**20), "bytes one event stream may send"),
+    Setting("RATE_PER_SECOND", "50", "requests per second and subject"),
+    Setting("RATE_BURST", "200", "requests a subject may send at once"),
+    Setting("POOL_SIZE", "10", "database connections of one replica's stores"),
+)
+
+_DEFAULTS = {row.name: row.default for row in SETTINGS}
+
+
+def text(name: str) -> str:
+    """Return the value of a declared setting, its default when unset or empty.
+
+    Raises:
+        KeyError: the name is not declared in ``SETTINGS``.
+    """
+    return os.environ.get(name) or _DEFAULTS[name]
+
+
+def number(name: str) -> float:
+    """Return a declared setting as a number.
+
+    Raises:
+        ValueError: the value is not a number; the message names the setting.
+    """
+    try:
+        return float(text(name))
+    except ValueError:
+        raise ValueError(f"{name} must be a number, not {text(name)!r}") from None
+
+
+def flag(name: str) -> bool:
+    """Return whether a declared setting is ``1`` or ``true``."""
+    return text(name).lower() in {"1", "true"}
+
+
+def names(name: str) -> list[str]:
+    """Return a declared comma-separated setting as a list."""
+    return [part.strip() for part in text(name).split(",") if part.strip()]

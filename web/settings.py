@@ -1,0 +1,124 @@
+"""Django settings of every process; values come from ``web.environment``."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+from psycopg.conninfo import conninfo_to_dict
+
+from web import environment
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = Path(environment.text("VAR_DIR") or BASE_DIR / "var")
+
+
+def _kept_secret(name: str) -> str:
+    """Return the secret kept under ``var/``, made at first use."""
+    path = VAR_DIR / name
+    if not path.exists():
+        VAR_DIR.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_urlsafe(48))
+    return path.read_text()
+
+
+def _database(url: str) -> dict[str, Any]:
+    """Translate a PostgreSQL URL (also one naming a socket folder) for Django."""
+    parts = conninfo_to_dict(url)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.pop("dbname", "postgres"),
+        "USER": parts.pop("user", ""),
+        "PASSWORD": parts.pop("password", ""),
+        "HOST": parts.pop("host", ""),
+        "PORT": str(parts.pop("port", "")),
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": parts,
+    }
+
+
+DEBUG = environment.flag("DEBUG")
+SECRET_KEY = environment.text("SECRET_KEY") or _kept_secret("secret-key")
+ALLOWED_HOSTS = environment.names("ALLOWED_HOSTS")
+DATABASE_URL = environment.text("DATABASE_URL")
+DATABASES = {"default": _database(DATABASE_URL)} if DATABASE_URL else {}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "channels",
+    "django_htmx",
+    "billing_agent",
+    "orchestrator",
+    "web",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "web.urls"
+ASGI_APPLICATION = "web.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "web" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+LANGUAGE_CODE = "en"
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "web" / "static"]
+WHITENOISE_USE_FINDERS = True
+CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+
+WEB_URL = environment.text("WEB_URL").rstrip("/")
+PUBLIC_URL = environment.text("PUBLIC_URL").rstrip("/")
+REPLICAS = dict(pair.split("=", 1) for pair in environment.names("REPLICAS"))
+OIDC_ISSUER = environment.text("OIDC_ISSUER") or WEB_URL
+OIDC_AUDIENCE = environment.text("OIDC_AUDIENCE")
+DEMO_SWITCHES = environment.flag("DEMO_SWITCHES")
+CONTINUITY = environment.text("CONTINUITY")
+OUTPUT = environment.text("OUTPUT")
+SESSIONS = environment.text("SESSIONS")
+CANCEL = environment.text("CANCEL")
+BILLING_MODEL = environment.text("BILLING_MODEL")
+SCRIPTED_MODEL_LATENCY = environment.number("SCRIPTED_MODEL_LATENCY")
+RUN_TIMEOUT = environment.number("RUN_TIMEOUT")
+TURN_WAIT = environment.number("TURN_WAIT")
+BLOCKING_WAIT = environment.number("BLOCKING_WAIT")
+CONSUMPTION_WAIT = environment.number("CONSUMPTION_WAIT")
+PARKED_TIMEOUT = environment.number("PARKED_TIMEOUT")
+SWEEP_INTERVAL = environment.number("SWEEP_INTERVAL")
+DRAIN_GRACE = environment.number("DRAIN_GRACE")
+BODY_LIMIT = int(environment.number("BODY_LIMIT"))
+STREAM_LIMIT = int(environment.number("STREAM_LIMIT"))
+RATE_PER_SECOND = environment.number("RATE_PER_SECOND")
+RATE_BURST = int(environment.number("RATE_BURST"))
+POOL_SIZE = int(environment.number("POOL_SIZE"))
