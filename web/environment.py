@@ -41,6 +41,8 @@ SETTINGS: tuple[Setting, ...] = (
         "OIDC_ISSUER", "", "issuer of access tokens; empty: the demo's own, WEB_URL"
     ),
     Setting("OIDC_AUDIENCE", "billing-agent", "audience an access token must name"),
+    Setting("OIDC_CLIENT_ID", "orchestrator", "the orchestrator's client id"),
+    Setting("OIDC_CLIENT_SECRET", "", "its secret; empty: generated under VAR_DIR"),
     Setting("DEMO_SWITCHES", "0", "1: replicas honour the demo-switches extension"),
     Setting("CONTINUITY", "on", "continuity hook without the extension: on, off"),
     Setting("OUTPUT", "per-run", "output mode without it: per-run, per-event"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import secrets
 from pathlib import Path
 from typing import Any
@@ -19,8 +21,13 @@ def _kept_secret(name: str) -> str:
     path = VAR_DIR / name
     if not path.exists():
         VAR_DIR.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(48))
+        draft = VAR_DIR / f".{name}.{os.getpid()}"
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(48))
+        # Several processes may start at once; the first link wins for all.
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(draft)
+        draft.unlink()
     return path.read_text()
 
 
@@ -103,6 +110,10 @@ PUBLIC_URL = environment.text("PUBLIC_URL").rstrip("/")
 REPLICAS = dict(pair.split("=", 1) for pair in environment.names("REPLICAS"))
 OIDC_ISSUER = environment.text("OIDC_ISSUER") or WEB_URL
 OIDC_AUDIENCE = environment.text("OIDC_AUDIENCE")
+OIDC_CLIENT_ID = environment.text("OIDC_CLIENT_ID")
+OIDC_CLIENT_SECRET = environment.text("OIDC_CLIENT_SECRET") or _kept_secret(
+    "client-orchestrator"
+)
 DEMO_SWITCHES = environment.flag("DEMO_SWITCHES")
 CONTINUITY = environment.text("CONTINUITY")
 OUTPUT = environment.text("OUTPUT")
