@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 class Kind(StrEnum):
@@ -13,11 +15,11 @@ class Kind(StrEnum):
 
     # the orchestrator's own doings
     MESSAGE_SENT = "message-sent"  # text context_id task_id message_id request
-    EVENT_RECEIVED = "event-received"  # type state text texts artifact_id append
-    #                                    last_chunk data size replica response
-    LEDGER_READ = "ledger-read"  # stores: [{store replica sessions: [...]}]
-    TURN_ENDED = "turn-ended"  # state replica duration_ms
-    STEP_FAILED = "step-failed"  # sentence error_id
+    EVENT_RECEIVED = "event-received"  # type task_id context_id state text texts
+    #           artifact_id append last_chunk data size replica response
+    TURN_ENDED = "turn-ended"  # state replica task_id context_id duration_ms
+    LEDGER_READ = "ledger-read"  # stores: [{store replica sessions}] unread: [names]
+    STEP_FAILED = "step-failed"  # reason sentence error_id
     # facts of the billing side, as its processes announced them
     CALLER_VERIFIED = "caller-verified"  # tenant metadata_before metadata_after
     REPLICA_CHOSEN = "replica-chosen"  # replica reason affinity scores
