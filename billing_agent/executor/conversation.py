@@ -1,0 +1,62 @@
+"""One conversation's session: how it is named, found and created."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.sessions import BaseSessionService, Session
+
+from billing_agent.facts import Finder, SessionCreated, SessionLookedUp, Store, announce
+
+USER_PREFIX = "A2A_USER_"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Access to the session of one context, within one caller's scope.
+
+    Args:
+        service: the session service, scoped to the caller.
+        store: which store that is, for the facts.
+        app_name: ADK's app name.
+        context_id: the A2A context id.
+    """
+
+    service: BaseSessionService
+    store: Store
+    app_name: str
+    context_id: str
+
+    @property
+    def user_id(self) -> str:
+        """The ADK user: the context, not the caller."""
+        return USER_PREFIX + self.context_id
+
+    async def look_up(self, by: Finder) -> Session | None:
+        """Return the session stored under the context id, if there is one."""
+        session = await self.service.get_session(
+            app_name=self.app_name, user_id=self.user_id, session_id=self.context_id
+        )
+        events = len(session.events) if session else 0
+        await announce(
+            SessionLookedUp(self.store, self.context_id, bool(session), events, by)
+        )
+        return session
+
+    async def create(self, session_id: str | None, by: Finder) -> Session:
+        """Create the session under an id, or under a generated one.
+
+        Losing the race for an id is answered by getting the winner's session.
+        """
+        try:
+            session = await self.service.create_session(
+                app_name=self.app_name, user_id=self.user_id, session_id=session_id
+            )
+        except AlreadyExistsError:
+            winner = await self.look_up(by)
+            if winner is None:
+                raise
+            return winner
+        await announce(SessionCreated(self.store, session.id, by))
+        return session

@@ -1,0 +1,81 @@
+"""Status events of a run: how it starts, works, asks, ends; opaque error ids."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from datetime import UTC, datetime
+
+from a2a.server.events import Event
+from a2a.types import (
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
+
+logger = logging.getLogger(__name__)
+
+TERMINAL = frozenset(
+    {
+        TaskState.TASK_STATE_COMPLETED,
+        TaskState.TASK_STATE_CANCELED,
+        TaskState.TASK_STATE_FAILED,
+        TaskState.TASK_STATE_REJECTED,
+    }
+)
+_ENDS_RUN = TERMINAL | {TaskState.TASK_STATE_INPUT_REQUIRED}
+
+
+def ends_run(event: Event) -> bool:
+    """Return whether nothing of the same run may follow this event."""
+    return isinstance(event, TaskStatusUpdateEvent) and event.status.state in _ENDS_RUN
+
+
+def status(
+    task_id: str, context_id: str, state: TaskState, text: str = ""
+) -> TaskStatusUpdateEvent:
+    """Return a status event; ``text``, if any, as one agent message."""
+    now = TaskStatus(state=state)
+    now.timestamp.FromDatetime(datetime.now(UTC))
+    if text:
+        now.message.CopyFrom(
+            Message(
+                message_id=secrets.token_hex(16),
+                role=Role.ROLE_AGENT,
+                task_id=task_id,
+                context_id=context_id,
+                parts=[Part(text=text)],
+            )
+        )
+    return TaskStatusUpdateEvent(task_id=task_id, context_id=context_id, status=now)
+
+
+def submitted(task_id: str, context_id: str, message: Message) -> Task:
+    """Return the task that must open a new task's queue (a2a-sdk 1.3)."""
+    first = Task(id=task_id, context_id=context_id, history=[message])
+    first.status.CopyFrom(
+        status(task_id, context_id, TaskState.TASK_STATE_SUBMITTED).status
+    )
+    return first
+
+
+def failed(
+    task_id: str, context_id: str, error: BaseException
+) -> TaskStatusUpdateEvent:
+    """Log an error in full and return the FAILED status that hides it.
+
+    The caller gets an id that the log carries. ``ADK_DEBUG_ERRORS`` set to ``1`` or
+    ``true`` adds the exception's class and text, for a machine nobody reaches.
+    """
+    error_id = secrets.token_hex(6)
+    logger.error("Runner failed to execute [error_id=%s]", error_id, exc_info=error)
+    text = f"Agent execution failed. (error_id: {error_id})"
+    if os.environ.get("ADK_DEBUG_ERRORS", "").lower() in {"1", "true"}:
+        kind = type(error)
+        text += f": {kind.__module__}.{kind.__qualname__}: {error}"
+    return status(task_id, context_id, TaskState.TASK_STATE_FAILED, text)

@@ -1,0 +1,102 @@
+"""Which runs this process holds, and the gate before each run's event queue."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from a2a.server.events import Event, EventQueue
+from a2a.types import TaskState, TaskStatusUpdateEvent
+
+from billing_agent.executor import outcome
+
+
+@dataclass(slots=True)
+class Run:
+    """One ``execute`` call: what it may still enqueue, and how to stop it.
+
+    Args:
+        task_id: the A2A task it works on.
+        context_id: the task's conversation.
+        queue: the SDK's queue of this task.
+        hears_channel: whether a cancel of another replica stops it.
+    """
+
+    task_id: str
+    context_id: str
+    queue: EventQueue
+    hears_channel: bool = True
+    task: asyncio.Task[object] | None = field(default_factory=asyncio.current_task)
+    closed: bool = False
+
+    def status(self, state: TaskState, text: str = "") -> TaskStatusUpdateEvent:
+        """Return a status event of this run's task."""
+        return outcome.status(self.task_id, self.context_id, state, text)
+
+    async def emit(self, event: Event) -> None:
+        """Enqueue an event unless the run's final status has been enqueued.
+
+        One final status per run: a2a-sdk 1.3 would store a second one.
+        """
+        if self.closed:
+            return
+        self.closed = outcome.ends_run(event)
+        await self.queue.enqueue_event(event)
+
+    async def stop(self, status: TaskStatusUpdateEvent) -> None:
+        """Enqueue a final status and cancel the run, wherever it is.
+
+        The status goes first: cancelling alone would end the subscribers' streams
+        without a terminal event.
+        """
+        await self.emit(status)
+        if self.task is not None:
+            self.task.cancel()
+
+
+class RunRegistry:
+    """The runs of one process by task id, and the queues of parked tasks."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, Run] = {}
+        self._parked: dict[str, Run] = {}
+
+    def register(self, run: Run) -> None:
+        """Hold a run.
+
+        Raises:
+            RuntimeError: a run of this task id is held already.
+        """
+        if run.task_id in self._runs:
+            raise RuntimeError(f"Task {run.task_id} already running")
+        self._parked.pop(run.task_id, None)
+        self._runs[run.task_id] = run
+
+    def release(self, run: Run, *, parked: bool) -> None:
+        """Let go of a run; a parked one keeps its queue until its task ends."""
+        if self._runs.get(run.task_id) is run:
+            del self._runs[run.task_id]
+            if parked:
+                self._parked[run.task_id] = run
+
+    def get(self, task_id: str) -> Run | None:
+        """Return the run that works on a task here, if any."""
+        return self._runs.get(task_id)
+
+    def take_parked(self, task_id: str) -> Run | None:
+        """Return and forget the run that parked a task here, if any."""
+        return self._parked.pop(task_id, None)
+
+    def held(self) -> list[str]:
+        """Return the ids of the tasks that run here."""
+        return list(self._runs)
+
+    def waiting(self) -> list[str]:
+        """Return the ids of the tasks parked here."""
+        return list(self._parked)
+
+    def __contains__(self, task_id: str) -> bool:
+        return task_id in self._runs
+
+    def __len__(self) -> int:
+        return len(self._runs)
