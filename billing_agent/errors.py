@@ -33,6 +33,22 @@ class LineUnknown(BillingError):
         self.line = line
 
 
+class NotAnInvoiceNumber(BillingError):
+    """A tool was called with something that is no whole number."""
+
+    def __init__(self, value: object) -> None:
+        super().__init__(f"an invoice number is a whole number, not {value!r}")
+        self.value = value
+
+
+class NothingBefore(BillingError):
+    """The invoice is the tenant's first: there is none to compare it with."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"invoice {number} is the first, nothing comes before it")
+        self.number = number
+
+
 class ConversationBusy(BillingError):
     """Another turn of the conversation did not end within the wait."""
 
