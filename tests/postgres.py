@@ -11,7 +11,6 @@ import tempfile
 from pathlib import Path
 
 _runtime = Path(tempfile.mkdtemp(prefix="i8812-run-"))
-_runtime.chmod(0o755)
 os.environ.setdefault("XDG_RUNTIME_DIR", str(_runtime))
 os.environ["VAR_DIR"] = str(_runtime / "var")
 os.environ["DEMO_SWITCHES"] = "1"
