@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 from a2a.server.events import Event, EventQueue
 from a2a.types import TaskState, TaskStatusUpdateEvent
@@ -59,7 +60,8 @@ class RunRegistry:
 
     def __init__(self) -> None:
         self._runs: dict[str, Run] = {}
-        self._parked: dict[str, Run] = {}
+        # The SDK owns the queues of parked tasks and drops them when it likes.
+        self._parked: WeakValueDictionary[str, EventQueue] = WeakValueDictionary()
 
     def register(self, run: Run) -> None:
         """Hold a run.
@@ -77,14 +79,14 @@ class RunRegistry:
         if self._runs.get(run.task_id) is run:
             del self._runs[run.task_id]
             if parked:
-                self._parked[run.task_id] = run
+                self._parked[run.task_id] = run.queue
 
     def get(self, task_id: str) -> Run | None:
         """Return the run that works on a task here, if any."""
         return self._runs.get(task_id)
 
-    def take_parked(self, task_id: str) -> Run | None:
-        """Return and forget the run that parked a task here, if any."""
+    def take_parked(self, task_id: str) -> EventQueue | None:
+        """Return and forget the queue of a task parked here, if it is."""
         return self._parked.pop(task_id, None)
 
     def held(self) -> list[str]:

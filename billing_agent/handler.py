@@ -1,0 +1,138 @@
+"""The request handler: a2a-sdk's own, with bounded waits and opaque errors."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from a2a.server.context import ServerCallContext
+from a2a.server.events import Event
+from a2a.server.request_handlers.default_request_handler_v2 import (
+    DefaultRequestHandlerV2,
+)
+from a2a.types import (
+    CancelTaskRequest,
+    GetTaskRequest,
+    ListTasksRequest,
+    ListTasksResponse,
+    Message,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+    Task,
+)
+from a2a.utils.errors import A2AError, InternalError
+from a2a.utils.task import apply_history_length
+
+logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def opaque_errors() -> AsyncIterator[None]:
+    """Let protocol errors pass; hide every other one behind an error id."""
+    try:
+        yield
+    except A2AError as error:
+        if not isinstance(error, InternalError):
+            raise
+        raise _hidden(error) from None
+    except Exception as error:
+        raise _hidden(error) from None
+
+
+def _hidden(error: Exception) -> InternalError:
+    error_id = secrets.token_hex(6)
+    logger.error("Request failed [error_id=%s]", error_id, exc_info=error)
+    return InternalError(message=f"Internal error. (error_id: {error_id})")
+
+
+class Handler(DefaultRequestHandlerV2):
+    """Adds two bounds to a blocking send, and keeps exceptions inside.
+
+    A blocking send returns the task as it stands when its run takes longer than
+    ``blocking_wait`` seconds, or when its events take longer than
+    ``consumption_wait`` seconds to be stored after the run has ended. The run goes on.
+
+    Args:
+        running: says whether a task's run is still going on in this process.
+        blocking_wait: seconds.
+        consumption_wait: seconds.
+        options: everything else goes to a2a-sdk's handler as it is.
+    """
+
+    def __init__(
+        self,
+        *,
+        running: Callable[[str], bool],
+        blocking_wait: float,
+        consumption_wait: float,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self._running = running
+        self._blocking_wait = blocking_wait
+        self._consumption_wait = consumption_wait
+
+    async def on_message_send(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> Message | Task:
+        async with opaque_errors():
+            sending = asyncio.ensure_future(super().on_message_send(params, context))
+            try:
+                if await self._in_time(sending, params):
+                    return sending.result()
+                return await self._as_it_stands(params, context)
+            finally:
+                # Ends this wait only: the run has a task of its own.
+                sending.cancel()
+
+    async def _in_time(
+        self, sending: asyncio.Future[Message | Task], params: SendMessageRequest
+    ) -> bool:
+        await asyncio.wait({sending}, timeout=self._blocking_wait)
+        if not sending.done() and not self._running(params.message.task_id):
+            await asyncio.wait({sending}, timeout=self._consumption_wait)
+        return sending.done()
+
+    async def _as_it_stands(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> Task:
+        stored = await self._versioned_store.get(params.message.task_id, context)
+        if stored is None:
+            raise InternalError(message="The task was not stored in time.")
+        return apply_history_length(stored.task, params.configuration)
+
+    async def on_message_send_stream(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event, None]:
+        async with opaque_errors():
+            async for event in super().on_message_send_stream(params, context):
+                yield event
+
+    async def on_subscribe_to_task(
+        self, params: SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event, None]:
+        async with opaque_errors():
+            async for event in super().on_subscribe_to_task(params, context):
+                yield event
+
+    async def on_get_task(
+        self, params: GetTaskRequest, context: ServerCallContext
+    ) -> Task | None:
+        async with opaque_errors():
+            return await super().on_get_task(params, context)
+
+    async def on_list_tasks(
+        self, params: ListTasksRequest, context: ServerCallContext
+    ) -> ListTasksResponse:
+        async with opaque_errors():
+            return await super().on_list_tasks(params, context)
+
+    async def on_cancel_task(
+        self, params: CancelTaskRequest, context: ServerCallContext
+    ) -> Task | None:
+        async with opaque_errors():
+            return await super().on_cancel_task(params, context)
