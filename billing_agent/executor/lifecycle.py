@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Protocol
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
@@ -129,7 +130,8 @@ class Executor(AgentExecutor):
         """Work once the conversation is free; return whether the agent asks back."""
         wait = self._config.turn_wait
         talk = self.conversation(context)
-        turn = Turn(context, run, talk, self._runner(talk), self._config)
+        make_runner = partial(self._runner, talk)
+        turn = Turn(context, run, talk, make_runner, self._config)
         try:
             async with self._turns.turn(_subject(context), run.context_id, wait):
                 return await turn.take()

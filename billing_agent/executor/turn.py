@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -45,14 +46,14 @@ class Turn:
         context: the request.
         run: where events go.
         talk: the conversation, within the caller's scope.
-        runner: ADK's, over the same session service.
+        make_runner: builds ADK's runner over the same session service.
         config: the executor's.
     """
 
     context: RequestContext
     run: Run
     talk: Conversation
-    runner: Runner
+    make_runner: Callable[[], Runner]
     config: ExecutorConfig
 
     async def take(self) -> bool:
@@ -80,11 +81,12 @@ class Turn:
 
     async def _run(self, content: types.Content) -> str | None:
         """Run the agent; return the question it ends with, if it asks one."""
+        runner = self.make_runner()
         session_id, message = await self._prepare(content)
         await move(self.run, TaskState.TASK_STATE_WORKING)
         leaving = output(self.config.output_mode, self.run.task_id, self.run.context_id)
         asked: str | None = None
-        events = self.runner.run_async(
+        events = runner.run_async(
             user_id=self.talk.user_id,
             session_id=session_id,
             new_message=message,
