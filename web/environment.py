@@ -7,6 +7,8 @@ compared with this list by a test.
 from __future__ import annotations
 
 import os
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -66,16 +68,35 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("POOL_SIZE", "10", "database connections of one replica's stores"),
 )
 
+BASE_DIR = Path(__file__).resolve().parent.parent
+
 _DEFAULTS = {row.name: row.default for row in SETTINGS}
 
 
 def text(name: str) -> str:
-    """Return the value of a declared setting, its default when unset or empty.
+    """Return the value of a declared setting.
+
+    Unset or empty, it is what the demo running on this ``VAR_DIR`` uses, so that
+    ``manage.py token`` and the like find it; without one, the default.
 
     Raises:
         KeyError: the name is not declared in ``SETTINGS``.
     """
-    return os.environ.get(name) or _DEFAULTS[name]
+    default = _DEFAULTS[name]
+    return os.environ.get(name) or _of_running_demo().get(name) or default
+
+
+def var_dir() -> Path:
+    """Return the folder for keys, secrets and embedded data."""
+    return Path(os.environ.get("VAR_DIR") or BASE_DIR / "var").resolve()
+
+
+@cache
+def _of_running_demo() -> dict[str, str]:
+    from web.demo.running import find_running
+
+    demo = find_running(var_dir())
+    return demo.environment if demo else {}
 
 
 def number(name: str) -> float:

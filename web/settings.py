@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from web import environment
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = Path(environment.text("VAR_DIR") or BASE_DIR / "var")
+BASE_DIR = environment.BASE_DIR
+VAR_DIR = environment.var_dir()
 
 
 def _kept_secret(name: str) -> str:
@@ -33,7 +34,10 @@ def _kept_secret(name: str) -> str:
 
 def _database(url: str) -> dict[str, Any]:
     """Translate a PostgreSQL URL (also one naming a socket folder) for Django."""
-    parts = conninfo_to_dict(url)
+    try:
+        parts = conninfo_to_dict(url)
+    except ProgrammingError as error:
+        raise ImproperlyConfigured(f"DATABASE_URL: {error}".strip()) from None
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": parts.pop("dbname", "postgres"),
@@ -55,7 +59,6 @@ DATABASES = {"default": _database(DATABASE_URL)} if DATABASE_URL else {}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
-    "daphne",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -69,8 +72,9 @@ INSTALLED_APPS = [
     "web",
 ]
 MIDDLEWARE = [
+    "web.security.SecurityHeaders",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "web.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -101,7 +105,12 @@ USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
 STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "web" / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "web.static_files.HashedStorage"},
+}
 WHITENOISE_USE_FINDERS = True
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 
