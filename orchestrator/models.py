@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from django.db import models
 
+from orchestrator.config import Configuration
+
+
+class TurnState(models.TextChoices):
+    """Whether the newest turn may be followed, is on its way, or may be retried."""
+
+    IDLE = "idle"
+    SENDING = "sending"
+    FAILED = "failed"
+
 
 class Run(models.Model):
     """One execution under one fixed configuration."""
@@ -23,12 +33,34 @@ class Run(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     last_seq = models.IntegerField(default=0)
     turns_sent = models.IntegerField(default=0)
+    turn_state = models.CharField(
+        max_length=8, choices=TurnState, default=TurnState.IDLE
+    )
+    # When it last advanced: a turn whose sender died falls silent and may be resent.
+    active_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["-created_at"]
 
     def __str__(self) -> str:
         return self.id
+
+    @property
+    def configuration(self) -> Configuration:
+        """The switches the run was started with."""
+        return Configuration.parse(
+            {
+                "continuity": self.continuity,
+                "affinity": self.affinity,
+                "output": self.output,
+                "sessions": self.sessions,
+            }
+        )
+
+    @property
+    def subject(self) -> str:
+        """The subject of the run's tokens: tasks and sessions are scoped by it."""
+        return f"orchestrator/{self.id}"
 
 
 class RunEvent(models.Model):
