@@ -11,9 +11,10 @@ from billing_agent.models.sessions import (
     AdkSession,
     AdkUserState,
 )
-from billing_agent.models.tasks import A2ATask, A2ATaskEvent
+from billing_agent.models.tasks import A2ASend, A2ATask, A2ATaskEvent
 
 __all__ = [
+    "A2ASend",
     "A2ATask",
     "A2ATaskEvent",
     "AdkAppState",

@@ -15,6 +15,8 @@ class MemoryEntry(models.Model):
     author = models.CharField(max_length=128)
     timestamp = models.FloatField()
     text = models.TextField()
+    folded = models.TextField(help_text="the text in NFC and lower case, to search")
+    content = models.TextField(help_text="ADK's JSON of the whole content")
 
     class Meta:
         constraints = [
