@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, OperationalError
 from psycopg_pool import AsyncConnectionPool
 
-Pool = AsyncConnectionPool[AsyncConnection[tuple[Any, ...]]]
+Connection = AsyncConnection[tuple[Any, ...]]
+Pool = AsyncConnectionPool[Connection]
+
+# Seconds. A request that finds no database fails well within ten.
+CONNECT_TIMEOUT = 5
+CHECKOUT_TIMEOUT = 5.0
+# The library doubles its pause up to this long, then tries at the next request.
+RECONNECT_TIMEOUT = 3.0
+
+OPTIONS: dict[str, Any] = {
+    "autocommit": True,
+    "connect_timeout": CONNECT_TIMEOUT,
+    # A peer that vanished without a word is noticed after 25 seconds.
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
 
 
 async def open_pool(conninfo: str, size: int) -> Pool:
@@ -20,4 +36,37 @@ async def open_pool(conninfo: str, size: int) -> Pool:
     Raises:
         psycopg.OperationalError: no connection could be made.
     """
-    raise NotImplementedError
+
+    async def check(connection: Connection) -> None:
+        try:
+            still_open(connection)
+        except OperationalError:
+            await connection.close()
+            # The others are dead as well, most likely: the server restarted.
+            await pool.drain()
+            raise
+
+    pool: Pool = AsyncConnectionPool(
+        conninfo,
+        connection_class=Connection,
+        min_size=min(2, size),
+        max_size=size,
+        open=False,
+        check=check,
+        timeout=CHECKOUT_TIMEOUT,
+        reconnect_timeout=RECONNECT_TIMEOUT,
+        kwargs={"fallback_application_name": "billing-agent stores", **OPTIONS},
+    )
+    await pool.open(wait=True, timeout=CONNECT_TIMEOUT)
+    return pool
+
+
+def still_open(connection: Connection) -> None:
+    """Raise when the server has closed a connection; costs no round trip.
+
+    Raises:
+        psycopg.OperationalError: it has.
+    """
+    # The first read may find the server's last words, only the second the end.
+    connection.pgconn.consume_input()
+    connection.pgconn.consume_input()

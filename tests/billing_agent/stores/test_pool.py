@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import asyncio
+
+import psycopg
+import pytest
+
+from billing_agent.stores.pool import open_pool
+
+POOL = "billing-agent stores"
+
+
+async def answer(pool):
+    async with pool.connection() as connection:
+        cursor = await connection.execute("SELECT 42")
+        return await cursor.fetchone()
+
+
+async def test_every_statement_commits_by_itself(pool):
+    async with pool.connection() as connection:
+        assert connection.autocommit
+
+
+async def test_connections_closed_by_the_server_are_never_handed_out(pool, kill):
+    await asyncio.gather(*(answer(pool) for _ in range(8)))
+
+    assert await kill(POOL) > 1
+
+    assert [await answer(pool) for _ in range(8)] == [(42,)] * 8
+
+
+async def test_a_statement_that_meets_the_loss_fails_and_the_next_works(pool, kill):
+    async with pool.connection() as connection:
+        await kill(POOL)
+        with pytest.raises(psycopg.OperationalError):
+            await connection.execute("SELECT 42")
+
+    assert await answer(pool) == (42,)
+
+
+async def test_a_pool_without_a_database_says_so(monkeypatch):
+    monkeypatch.setattr("billing_agent.stores.pool.CONNECT_TIMEOUT", 1)
+    with pytest.raises(psycopg.OperationalError):
+        await open_pool("host=127.0.0.1 port=1 dbname=none", 2)
