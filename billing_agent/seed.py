@@ -59,10 +59,11 @@ BOOKS = (
     ),
 )
 
-# The story's own months, by tenant and age: hours, storage, egress.
+# Months told in the story, by tenant and age: hours, storage, egress.
 FIXTURE = {
     ("acme", 0): (Decimal("1480.00"), Decimal("610.20"), Decimal("540.00")),
     ("acme", 1): (Decimal("952.50"), Decimal("577.40"), Decimal("500.00")),
+    ("globex", 0): (Decimal("655.00"), Decimal("251.35"), Decimal("1342.80")),
 }
 
 

@@ -1,0 +1,1 @@
+"""The ADK agent: its tools, its scripted model, how both are put together."""
