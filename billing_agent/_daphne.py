@@ -18,7 +18,7 @@ from daphne.server import Server, twisted_loop
 from twisted.internet.defer import Deferred
 
 if TYPE_CHECKING:
-    from asgiref.typing import ASGI3Application
+    from starlette.types import ASGIApp
 
 Step = Callable[[], Awaitable[None]]
 
@@ -37,7 +37,7 @@ class DrainingServer(Server):  # type: ignore[misc]
 
     def __init__(
         self,
-        application: ASGI3Application,
+        application: ASGIApp,
         *,
         port: int,
         host: str,

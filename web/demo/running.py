@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,15 +13,16 @@ SAME_PROCESS_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class RunningDemo:
-    """A demo: its supervisor's process, and the settings its parts were given.
+    """A demo: its supervisor's process, the settings its parts were given.
 
-    ``ready`` turns true once every part answers.
+    ``ready`` turns true once every part answers; ``parts`` are their process ids.
     """
 
     pid: int
     started: float
     ready: bool
     environment: dict[str, str]
+    parts: dict[str, int]
 
     @property
     def web_url(self) -> str:
@@ -41,6 +41,20 @@ class RunningDemo:
         return dict(pair.split("=", 1) for pair in pairs)
 
     @property
+    def var_dir(self) -> Path:
+        """Its folder; ``log`` in it holds what the parts print."""
+        return Path(self.environment["VAR_DIR"])
+
+    def pid_of(self, part: str) -> int:
+        """Return the process id a part has now; it changes at each start.
+
+        Raises:
+            KeyError: there is no part of this name, or no demo any more.
+        """
+        now = find_running(self.var_dir)
+        return (now.parts if now else {})[part]
+
+    @property
     def alive(self) -> bool:
         """Whether the supervisor's process still runs."""
         import psutil
@@ -49,7 +63,7 @@ class RunningDemo:
             started = psutil.Process(self.pid).create_time()
         except psutil.Error:
             return False
-        return abs(started - self.started) < SAME_PROCESS_SECONDS
+        return bool(abs(started - self.started) < SAME_PROCESS_SECONDS)
 
 
 def find_running(var_dir: Path | None = None) -> RunningDemo | None:
@@ -64,20 +78,13 @@ def find_running(var_dir: Path | None = None) -> RunningDemo | None:
     return demo if demo.alive else None
 
 
-def write_record(
-    var_dir: Path, environment: dict[str, str], *, ready: bool
-) -> RunningDemo:
-    """Say that this process runs a demo; readers see the old record or the new."""
-    import psutil
-
-    started = psutil.Process().create_time()
-    demo = RunningDemo(os.getpid(), started, ready, environment)
-    draft = var_dir / ".demo.json"
+def write_record(demo: RunningDemo) -> None:
+    """Make a demo findable; readers see the old record or the new, never half."""
+    draft = demo.var_dir / ".demo.json"
     # It may hold a database password.
     draft.touch(mode=0o600)
     draft.write_text(json.dumps(asdict(demo), indent=1), encoding="utf-8")
-    draft.replace(_path(var_dir))
-    return demo
+    draft.replace(_path(demo.var_dir))
 
 
 def remove_record(var_dir: Path) -> None:

@@ -1,0 +1,27 @@
+"""The ASGI application of the web process: pages, and sockets for live updates."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, cast
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator
+from django.core.asgi import get_asgi_application
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "web.settings")
+pages = cast("ASGIApp", get_asgi_application())
+
+# These need the apps.
+from orchestrator.sockets import websocket_urlpatterns  # noqa: E402
+
+from web.health import Liveness  # noqa: E402
+
+sockets = AllowedHostsOriginValidator(
+    AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+)
+application = ProtocolTypeRouter({"http": Liveness(pages), "websocket": sockets})

@@ -1,0 +1,45 @@
+"""``manage.py serve_web``: the web process, pages and live updates."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+
+from billing_agent.serving import PortTaken, serve
+
+
+class Command(BaseCommand):
+    """Serve the pages of the orchestrator and the token issuer."""
+
+    help = "Serve the pages, the token issuer and the admin."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the address to listen on."""
+        port = urlsplit(settings.WEB_URL).port or 8000
+        parser.add_argument("--port", type=int, default=port)
+        parser.add_argument("--host", default="127.0.0.1")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Serve until stopped; exit 2 with one line when the port is taken."""
+        from web.asgi import application
+        from web.demo.live import Live
+        from web.static_files import collect_when_changed
+
+        collect_when_changed()
+        live = Live(settings.DATABASE_URL)
+        try:
+            serve(
+                application,
+                port=options["port"],
+                host=options["host"],
+                startup=live.start,
+                shutdown=live.stop,
+            )
+        except PortTaken as error:
+            self.stderr.write(str(error))
+            sys.exit(2)
