@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.events import Event, Kind
+from orchestrator.events import ANSWER, QUESTION, Event, Kind
 from orchestrator.release import artifact_after
 from orchestrator.scene import Artifact, Bubble, Question, part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-QUESTION = "TASK_STATE_INPUT_REQUIRED"
 
 
 class _Transcript:
@@ -38,11 +36,11 @@ class _Transcript:
         elif data["text"]:
             asks = data["state"] == QUESTION
             self._agent(event, data["text"], "question" if asks else "intermediate")
+        if data["state"] == ANSWER:
+            self._answered(event)
 
-    def ended(self, event: Event) -> None:
+    def _answered(self, event: Event) -> None:
         """Call the last artifact of a completed turn its answer."""
-        if event.data["state"] != "TASK_STATE_COMPLETED":
-            return
         own = [
             place
             for place, _ in self.artifacts.values()
@@ -87,7 +85,6 @@ def bubbles(events: Sequence[Event]) -> tuple[Bubble, ...]:
     steps = {
         Kind.MESSAGE_SENT: transcript.sent,
         Kind.EVENT_RECEIVED: transcript.received,
-        Kind.TURN_ENDED: transcript.ended,
     }
     for event in events:
         if event.kind in steps:
@@ -96,8 +93,13 @@ def bubbles(events: Sequence[Event]) -> tuple[Bubble, ...]:
 
 
 def pending_question(events: Sequence[Event]) -> Question | None:
-    """Return the question the agent waits on, None once it is answered."""
+    """Return the question the agent waits on; an answer that failed leaves it open."""
+    failed = 0
     for event in reversed(events):
+        if event.kind is Kind.STEP_FAILED:
+            failed = event.turn
+        if event.turn == failed:
+            continue
         if event.kind is Kind.MESSAGE_SENT:
             return None
         data = event.data

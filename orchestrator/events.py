@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from datetime import datetime
 
+# States in which a task rests: its stream ends here (A2A 1.0, section 4.1.3).
+QUESTION = "TASK_STATE_INPUT_REQUIRED"
+ANSWER = "TASK_STATE_COMPLETED"
+FAILED = frozenset({"TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"})
+
 
 class Kind(StrEnum):
     """What happened. The comment names the keys of ``data``."""

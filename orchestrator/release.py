@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.events import Event, Kind
+from orchestrator.events import QUESTION, Event, Kind
 from orchestrator.scene import Artifact, Released
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def released(events: Sequence[Event], turn: int) -> Released:
             held = artifacts.pop(artifact_id, None)
             artifacts[artifact_id] = artifact_after(held, event)
             size += data["size"]
-        elif data["state"] == "TASK_STATE_INPUT_REQUIRED":
+        elif data["state"] == QUESTION:
             asks = True
         elif data["text"]:
             texts.append(data["text"])

@@ -5,21 +5,26 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from orchestrator.events import Event, Kind
+from orchestrator.events import ANSWER, QUESTION, Event, Kind
 from orchestrator.scene import Row, part
 from orchestrator.sentences import ENGLISH, Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_FIRST_STEP = {Kind.MESSAGE_SENT: 1, Kind.TOOL_CALLED: 3, Kind.MODEL_CALLED: 3}
-_THIRD_STEP_STATES = {"TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"}
+_STEP_OF_KIND = {
+    Kind.MESSAGE_SENT: 1,
+    Kind.STEP_FAILED: 1,
+    Kind.TOOL_CALLED: 3,
+    Kind.MODEL_CALLED: 3,
+}
+_THIRD_STEP_STATES = {QUESTION, ANSWER}
 
 
-def state_name(state: str) -> str:
-    """Return the phrase id of a protocol state, the state itself if unknown."""
+def state_name(state: str) -> Phrase | str:
+    """Return a protocol state in words, the state itself if there are none for it."""
     key = f"state.{state.removeprefix('TASK_STATE_')}"
-    return key if key in ENGLISH else state
+    return Phrase(key) if key in ENGLISH else state
 
 
 def _own_step(event: Event) -> int:
@@ -29,7 +34,7 @@ def _own_step(event: Event) -> int:
         return 1 if event.part == "router" else 2
     if event.data.get("state") in _THIRD_STEP_STATES:
         return 3
-    return _FIRST_STEP.get(event.kind, 2)
+    return _STEP_OF_KIND.get(event.kind, 2)
 
 
 def steps_of(events: Iterable[Event]) -> list[int]:
@@ -64,7 +69,7 @@ def _received(event: Event) -> Phrase:
             Phrase(f"{key}.artifact", {"text": text}) if text else Phrase(f"{key}.data")
         )
     if data["text"]:
-        asks = data["state"] == "TASK_STATE_INPUT_REQUIRED"
+        asks = data["state"] == QUESTION
         kind = "question" if asks else "text"
         return Phrase(f"{key}.{kind}", {"text": data["text"]})
     return Phrase(f"{key}.{data['type']}", {"state": state_name(data["state"])})
@@ -89,14 +94,15 @@ def _turn_ended(event: Event) -> Phrase:
 
 def failure_phrase(event: Event) -> Phrase:
     """Return the safe sentence of a failed step."""
-    return Phrase(event.data["reason"])
+    reason = event.data["reason"]
+    return Phrase(reason if reason in ENGLISH else "failed.unexpected")
 
 
 def _step_failed(event: Event) -> Phrase:
     data = event.data
     return Phrase(
         "row.step-failed",
-        {"sentence": data["reason"], "error_id": data["error_id"]},
+        {"sentence": failure_phrase(event), "error_id": data["error_id"]},
     )
 
 
@@ -105,14 +111,14 @@ def _caller_verified(event: Event) -> Phrase:
 
 
 def _replica_chosen(event: Event) -> Phrase:
-    data = event.data
+    data, key = event.data, f"row.{event.kind}"
     letter = _letter(data["replica"])
     if data["reason"] in {"affinity", "turn"}:
-        kind = "affinity" if data["affinity"] else "turns"
-        return Phrase(f"row.replica-chosen.{kind}", {"letter": letter})
-    return Phrase(
-        "row.replica-chosen.other", {"letter": letter, "reason": data["reason"]}
-    )
+        return Phrase(f"{key}.{data['reason']}", {"letter": letter})
+    owner = _letter(max(data["scores"], key=data["scores"].get, default=""))
+    if data["affinity"] and owner not in {"", letter}:
+        return Phrase(f"{key}.down", {"letter": letter, "owner": owner})
+    return Phrase(f"{key}.other", {"letter": letter, "reason": data["reason"]})
 
 
 def _looked_up(event: Event) -> Phrase:

@@ -87,7 +87,7 @@ def _new_pool() -> AsyncConnectionPool[AsyncConnection[TupleRow]]:
         deployment.current().database,
         min_size=1,
         max_size=4,
-        timeout=5,
+        timeout=4,
         kwargs={"autocommit": True, "row_factory": tuple_row},
         # Notices a connection that a restart of PostgreSQL has cut, and replaces it.
         check=AsyncConnectionPool.check_connection,

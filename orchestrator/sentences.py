@@ -20,11 +20,12 @@ class Phrase:
 
     Args:
         key: an id of ``ENGLISH``.
-        values: what the text's ``%(name)s`` places hold; plain text and numbers.
+        values: what the text's ``%(name)s`` places hold: text as it is, numbers, and
+            phrases, which are translated with it.
     """
 
     key: str
-    values: dict[str, str | int] = field(default_factory=dict)
+    values: dict[str, str | int | Phrase] = field(default_factory=dict)
 
 
 _ = gettext_noop
@@ -60,13 +61,34 @@ ENGLISH: dict[str, str] = {
         " sharing the store does not help a lookup by another name."
     ),
     "verdict.surprise": _(
-        'Surprise. The rule said "%(predicted)s", the run says "%(measured)s".'
+        '⚠ Surprise. The rule said "%(predicted)s", the run says "%(measured)s".'
         " Open the first difference."
     ),
+    "outcome.answers": _("answers"),
+    "outcome.asks": _("asks"),
+    "outcome.neither": _("neither answers nor asks"),
+    "aspect.path": _("path %(value)s"),
+    "aspect.moved": _("another replica"),
+    "aspect.stayed": _("the same replica"),
+    "aspect.seen": _("saw %(value)s"),
+    "aspect.sessions": _("sessions %(value)s"),
+    # which single switch would change the outcome
+    "switch.open": _("Turn 2 decides."),
+    "switch.unknown": _("The run disagrees with the rule, so the rule cannot tell."),
+    "switch.none": _("No single switch: two things are missing."),
+    "switch.one": _("One switch would: %(first)s."),
+    "switch.two": _("Either would: %(first)s, or %(second)s."),
+    "flip.continuity.on": _("continuity fix on"),
+    "flip.continuity.off": _("continuity fix off"),
+    "flip.affinity.on": _("affinity on"),
+    "flip.affinity.off": _("affinity off"),
+    "flip.sessions.memory": _("sessions in memory"),
+    "flip.sessions.shared": _("sessions shared"),
     # the rows of the event list
     "row.message-sent": _('message "%(text)s", context %(context)s'),
     "row.event-received.task": _("task received: %(state)s"),
     "row.event-received.status": _("status received: %(state)s"),
+    "row.event-received.message": _("empty message received"),
     "row.event-received.question": _('question received: "%(text)s"'),
     "row.event-received.text": _('intermediate text received: "%(text)s"'),
     "row.event-received.artifact": _('artifact received: "%(text)s"'),
@@ -79,7 +101,10 @@ ENGLISH: dict[str, str] = {
     "row.replica-chosen.affinity": _(
         "router to %(letter)s: highest score for this context"
     ),
-    "row.replica-chosen.turns": _("router to %(letter)s: turn by turn"),
+    "row.replica-chosen.turn": _("router to %(letter)s: turn by turn"),
+    "row.replica-chosen.down": _(
+        "router to %(letter)s: the context belongs to %(owner)s, which is down"
+    ),
     "row.replica-chosen.other": _("router to %(letter)s: %(reason)s"),
     "row.session-looked-up.missed": _("session: looked up %(asked_for)s, not found"),
     "row.session-looked-up.one": _("session: looked up %(asked_for)s, found, 1 event"),
@@ -111,7 +136,6 @@ ENGLISH: dict[str, str] = {
     "failed.token": _("No access token could be had from the issuer."),
     "failed.broken-off": _("The answer broke off before the turn ended."),
     "failed.agent": _("The billing agent could not finish the turn."),
-    "failed.stores": _("The stores could not be read."),
     "failed.unexpected": _("Something went wrong on our side."),
 }
 
@@ -122,7 +146,7 @@ def same(text: str) -> str:
 
 
 def sentence(phrase: Phrase, translate: Callable[[str], str] = same) -> str:
-    """Render a phrase; a value that is itself an id of ``ENGLISH`` is rendered too.
+    """Render a phrase.
 
     Args:
         phrase: the sentence to say.
@@ -132,9 +156,7 @@ def sentence(phrase: Phrase, translate: Callable[[str], str] = same) -> str:
         KeyError: ``ENGLISH`` has no such id, or a value is missing.
     """
     values = {
-        name: translate(ENGLISH[value])
-        if isinstance(value, str) and value in ENGLISH
-        else value
+        name: sentence(value, translate) if isinstance(value, Phrase) else value
         for name, value in phrase.values.items()
     }
     return translate(ENGLISH[phrase.key]) % values

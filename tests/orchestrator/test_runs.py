@@ -213,12 +213,12 @@ async def test_a_failed_turn_may_be_claimed_again_once():
 async def test_a_turn_whose_sender_fell_silent_may_be_claimed_again():
     run = await runs.create(Configuration())
     await runs.claim_turn(run.id, 1)
-    before = "active_at = now() - %s"
     async with await psycopg.AsyncConnection.connect(
         deployment.current().database, autocommit=True
     ) as connection:
         await connection.execute(
-            f"UPDATE orchestrator_run SET {before}", [runs.ABANDONED_AFTER]
+            "UPDATE orchestrator_run SET active_at = now() - %s",
+            [runs.ABANDONED_AFTER],
         )
     assert await runs.claim_turn(run.id, 1)
     assert not await runs.claim_turn(run.id, 1)

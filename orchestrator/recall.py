@@ -1,0 +1,89 @@
+"""What the stores hold, what was asked of them, and what the agent saw: pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.events import Event, Kind
+from orchestrator.release import latest_attempt
+from orchestrator.scene import HeldSession, HeldStore, Lookup, Seen, part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def turns_sent(events: Sequence[Event]) -> list[int]:
+    """Return the turns whose message was sent, each once, in order."""
+    return sorted({event.turn for event in events if event.kind is Kind.MESSAGE_SENT})
+
+
+def held_stores(events: Sequence[Event]) -> tuple[HeldStore, ...] | None:
+    """Return what the stores hold by the last reading; None before the first."""
+    readings = [event.data for event in events if event.kind is Kind.LEDGER_READ]
+    if not readings:
+        return None
+    read = [
+        HeldStore(
+            store["store"],
+            part(store["replica"]) if store["replica"] else None,
+            tuple(
+                HeldSession(held["user"], held["session_id"], held["events"])
+                for held in store["sessions"]
+            ),
+            True,
+        )
+        for store in readings[-1]["stores"]
+    ]
+    unread = [
+        HeldStore("memory", part(name), (), False) for name in readings[-1]["unread"]
+    ]
+    return tuple(read + unread)
+
+
+def lookups(events: Sequence[Event]) -> tuple[Lookup, ...]:
+    """Return what each turn asked its store for first."""
+    found = [_lookup(latest_attempt(events, turn)) for turn in turns_sent(events)]
+    return tuple(lookup for lookup in found if lookup is not None)
+
+
+def _lookup(attempt: Sequence[Event]) -> Lookup | None:
+    first = next((e for e in attempt if e.kind is Kind.SESSION_LOOKED_UP), None)
+    if first is None:
+        return None
+    data = first.data
+    created = [e.data["session_id"] for e in attempt if e.kind is Kind.SESSION_CREATED]
+    found = data["asked_for"] if data["found"] else ""
+    return Lookup(
+        first.turn,
+        part(first.part),
+        data["store"],
+        data["asked_for"],
+        data["found"],
+        data["events"],
+        created[-1] if created else found,
+    )
+
+
+def seen(events: Sequence[Event]) -> Seen | None:
+    """Return the latest model call, and what other sessions would have added."""
+    calls = [event for event in events if event.kind is Kind.MODEL_CALLED]
+    if not calls:
+        return None
+    shared = {event.turn for event in events if event.data.get("store") == "shared"}
+
+    def session(call: Event) -> tuple[str, str]:
+        place = "shared" if call.turn in shared else call.part
+        return place, call.data["session_id"]
+
+    lines = {session(call): tuple(call.data["seen"]) for call in calls}
+    here = calls[-1]
+    own = lines.pop(session(here))
+    return Seen(
+        here.turn,
+        part(here.part),
+        here.data["call"],
+        here.data["session_id"],
+        here.data["events_seen"],
+        own,
+        tuple(line for others in lines.values() for line in others),
+    )
