@@ -1,8 +1,17 @@
-"""Addresses of the web process."""
+"""Addresses of the web process: pages, token issuer, admin, readiness."""
 
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from billing_agent.identity import issuer
+from web.health import readyz
+
+admin.autodiscover()
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("readyz", readyz),
+    path("", include(issuer.urlpatterns)),
+]
