@@ -76,14 +76,14 @@ class TokenRefused(RequestRefused):
     """No token, or one that does not verify."""
 
     status = 401
-    code = -32001
+    code = -32000
 
 
 class CallerForbidden(RequestRefused):
     """A verified caller that may not do this: no tenant claim, say."""
 
     status = 403
-    code = -32001
+    code = -32000
 
 
 @dataclass(frozen=True, slots=True)

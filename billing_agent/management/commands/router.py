@@ -1,0 +1,48 @@
+"""``manage.py router``: the embedded router behind its identity filter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError
+
+from billing_agent.identity.guard import guarded
+from billing_agent.router.contexts import TaskContexts
+from billing_agent.router.proxy import Router
+from billing_agent.serving import PortTaken, serve
+
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+
+class Command(BaseCommand):
+    """Serve the router until SIGTERM or SIGINT."""
+
+    help = "Route A2A requests to the replicas of REPLICAS."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare where to listen."""
+        parser.add_argument("--port", type=int, default=8080)
+        parser.add_argument("--host", default="127.0.0.1")
+
+    def handle(self, *, port: int, host: str, **options: Any) -> None:
+        """Serve; exit 2 when the port is taken."""
+        contexts = TaskContexts(settings.DATABASE_URL)
+        router = Router(settings.REPLICAS, task_contexts=contexts)
+
+        async def shutdown() -> None:
+            await router.drain(settings.DRAIN_GRACE)
+            await contexts.aclose()
+
+        try:
+            serve(
+                guarded(router, part="router", pass_token=True),
+                port=port,
+                host=host,
+                startup=contexts.open,
+                shutdown=shutdown,
+            )
+        except PortTaken as error:
+            raise CommandError(str(error), returncode=2) from None
