@@ -13,6 +13,7 @@ from pathlib import Path
 _runtime = Path(tempfile.mkdtemp(prefix="i8812-run-"))
 os.environ.setdefault("XDG_RUNTIME_DIR", str(_runtime))
 os.environ["VAR_DIR"] = str(_runtime / "var")
+(_runtime / "var" / "static").mkdir(parents=True)  # WhiteNoise warns without it
 os.environ["DEMO_SWITCHES"] = "1"
 os.environ.pop("ADK_DEBUG_ERRORS", None)
 
