@@ -7,13 +7,13 @@ import contextlib
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, LiteralString
+from typing import LiteralString
 
 import psycopg
 from psycopg import AsyncConnection, Notify, OperationalError
 from psycopg.sql import Composed
 
-from billing_agent.stores.pool import OPTIONS, Connection, still_open
+from billing_agent.stores.pool import OPTIONS, Connection, Row, still_open
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,6 @@ logger = logging.getLogger(__name__)
 LONGEST_PAUSE = 2.0
 OPEN_WAIT = 5.0
 
-Row = tuple[Any, ...]
 Statement = LiteralString | Composed
 Execute = Callable[..., Awaitable[list[Row]]]
 

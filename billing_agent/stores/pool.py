@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, LiteralString
 
 from psycopg import AsyncConnection, OperationalError
 from psycopg_pool import AsyncConnectionPool
 
-Connection = AsyncConnection[tuple[Any, ...]]
+Row = tuple[Any, ...]
+Parameters = Sequence[object] | Mapping[str, object]
+Connection = AsyncConnection[Row]
 Pool = AsyncConnectionPool[Connection]
 
 # Seconds. A request that finds no database fails well within ten.
@@ -70,3 +73,10 @@ def still_open(connection: Connection) -> None:
     # The first read may find the server's last words, only the second the end.
     connection.pgconn.consume_input()
     connection.pgconn.consume_input()
+
+
+async def rows(pool: Pool, query: LiteralString, parameters: Parameters) -> list[Row]:
+    """Execute one statement and return all its rows."""
+    async with pool.connection() as connection:
+        cursor = await connection.execute(query, parameters)
+        return await cursor.fetchall() if cursor.description else []

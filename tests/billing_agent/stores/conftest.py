@@ -8,10 +8,13 @@ import contextlib
 import psycopg
 import pytest
 from django.db import connection
+from google.adk.sessions import InMemorySessionService
 from psycopg.conninfo import make_conninfo
 
 from billing_agent.stores.bus import Bus
 from billing_agent.stores.pool import open_pool
+from billing_agent.stores.scope import ScopedSessionService
+from billing_agent.stores.sessions import SessionService
 
 
 @pytest.fixture
@@ -76,7 +79,27 @@ def eventually():
 
     async def eventually(condition):
         async with asyncio.timeout(10):
-            while not condition():
+            while not condition():  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
 
     return eventually
+
+
+with_database = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(
+    params=[
+        "memory",
+        "memory scoped",
+        pytest.param("postgres", marks=with_database),
+        pytest.param("postgres scoped", marks=with_database),
+    ]
+)
+def session_store(request):
+    """The same cases hold for ADK's own service and ours, plain and scoped."""
+    kind, _, scoped = request.param.partition(" ")
+    store = InMemorySessionService()
+    if kind == "postgres":
+        store = SessionService(request.getfixturevalue("pool"))
+    return ScopedSessionService(store, "client-1") if scoped else store
