@@ -9,11 +9,22 @@ import http.server
 import os
 import signal
 import sys
+from dataclasses import replace
+
+
+def parts_of(port_base, *options):
+    """Return the demo's parts at their own addresses, stand-ins every one."""
+    from web.demo.layout import Layout
+
+    return [
+        replace(part, command=(__file__, part.place.rpartition(":")[2], *options))
+        for part in Layout(port_base).parts()
+    ]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        body = os.environ.get("WEB_URL", "").encode()
+        body = os.environ["DATABASE_URL"].encode()
         self.send_response(200)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -23,9 +34,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-if "--fail" in sys.argv:
-    sys.exit("this part cannot start")
-if "--deaf" in sys.argv:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-http.server.ThreadingHTTPServer.allow_reuse_address = True
-http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+def main():
+    if "--fail" in sys.argv:
+        sys.exit("this part cannot start")
+    if "--deaf" in sys.argv:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    address = ("127.0.0.1", int(sys.argv[1]))
+    http.server.ThreadingHTTPServer(address, Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -128,10 +128,8 @@ class Keeper:
 
     def ask_to_end(self) -> None:
         """Let go of the part's leash: it ends by itself, and stays away."""
-        with self._guard:
-            self._ending.set()
-            if self._process is not None and self._process.stdin is not None:
-                self._process.stdin.close()
+        self._ending.set()
+        self._let_go()
 
     def end(self, timeout: float) -> None:
         """Wait until the part has ended; kill it after ``timeout`` seconds."""
@@ -151,6 +149,7 @@ class Keeper:
             born = time.monotonic()
             self._greet(process)
             code = process.wait()
+            self._let_go()
             if self._ending.is_set():
                 return
             if not self._up.done():
@@ -170,6 +169,11 @@ class Keeper:
             self._process = spawn(self.part.command, self._environment, self._log)
         self._on_start()
         return self._process
+
+    def _let_go(self) -> None:
+        with self._guard:
+            if self._process is not None and self._process.stdin is not None:
+                self._process.stdin.close()
 
     def _greet(self, process: subprocess.Popen[bytes]) -> None:
         """Wait until the part answers, ends or has to end."""

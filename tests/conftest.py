@@ -1,0 +1,56 @@
+"""Fixtures shared by all tests: the demo in real processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.ports import free_port_base
+
+LOG_LINES = 40
+
+
+@pytest.fixture(scope="session")
+def demo():
+    """The running demo: own ports, own PostgreSQL, own folder.
+
+    A part that dies is shown with the end of its output; so is every part when a
+    test that uses this fixture fails.
+    """
+    from web.demo.supervisor import Demo
+
+    folder = Path(tempfile.mkdtemp(prefix="i8812-demo-"))
+    inherited = {k: v for k, v in os.environ.items() if k != "DATABASE_URL"}
+    parts = Demo(
+        port_base=free_port_base(),
+        var_dir=folder,
+        environment=inherited,
+        say=lambda line: print(line, *_output_of(line, folder), sep="\n"),
+    )
+    with parts as running:
+        yield running
+    shutil.rmtree(folder)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    running = getattr(item, "funcargs", {}).get("demo")
+    if report.failed and running is not None:
+        for log in sorted((running.var_dir / "log").glob("*.log")):
+            report.sections.append((f"output of {log.stem}", _end_of(log)))
+
+
+def _output_of(line: str, folder: Path) -> list[str]:
+    name, _, news = line.partition(" ")
+    return [_end_of(folder / "log" / f"{name}.log")] if news.startswith("died") else []
+
+
+def _end_of(log: Path) -> str:
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return "\n".join(text.splitlines()[-LOG_LINES:])
