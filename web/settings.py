@@ -84,6 +84,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
+CSRF_FAILURE_VIEW = "web.errors.forged"
 ROOT_URLCONF = "web.urls"
 ASGI_APPLICATION = "web.asgi.application"
 TEMPLATES = [
@@ -101,6 +102,7 @@ TEMPLATES = [
     }
 ]
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"

@@ -14,4 +14,9 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("readyz", readyz),
     path("", include(issuer.urlpatterns)),
+    path("", include("orchestrator.urls")),
 ]
+handler400 = "web.errors.bad_request"
+handler403 = "web.errors.forbidden"
+handler404 = "web.errors.not_found"
+handler500 = "web.errors.server_error"
