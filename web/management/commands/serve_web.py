@@ -26,11 +26,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve until stopped; exit 2 with one line when the port is taken."""
-        from web.asgi import application
-        from web.demo.live import Live
         from web.static_files import collect_when_changed
 
+        # Whitenoise looks for the files once, when the application is made.
         collect_when_changed()
+        from web.asgi import application
+        from web.demo.live import Live
+
         live = Live(settings.DATABASE_URL)
         try:
             serve(
