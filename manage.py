@@ -6,8 +6,19 @@ from __future__ import annotations
 import os
 import sys
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Run a command; settings that cannot be used are one line and exit 2."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "web.settings")
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
