@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from contextlib import AbstractAsyncContextManager
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -18,7 +20,7 @@ from google.adk.sessions import BaseSessionService
 from billing_agent import facts
 from billing_agent.errors import ConversationBusy
 from billing_agent.executor import outcome
-from billing_agent.executor.config import ExecutorConfig
+from billing_agent.executor.config import BeforeExecute, ExecutorConfig
 from billing_agent.executor.conversation import Conversation
 from billing_agent.executor.registry import Run, RunRegistry
 from billing_agent.executor.turn import Turn, announce_state, move
@@ -90,13 +92,13 @@ class Executor(AgentExecutor):
         """
         if context.message is None:
             raise ValueError("Message cannot be null")
-        task_id, context_id = _ids(context)
+        origin = self._origin(context)
         channel = self._config.cancel_channel
-        run = Run(task_id, context_id, event_queue, hears_channel=channel)
+        run = Run(*_ids(context), event_queue, origin, hears_channel=channel)
         self._registry.register(run)
         parked = False
         try:
-            facts.origin.set(self._origin(context))
+            facts.origin.set(origin)
             if context.current_task is None:
                 await self._submit(run, context.message)
             parked = await self._take_turn(context, run)
@@ -116,6 +118,12 @@ class Executor(AgentExecutor):
             return
         await facts.announce(facts.CancelHeard("request"))
         await run.stop(canceled)
+
+    def with_hook(self, before_execute: BeforeExecute) -> Executor:
+        """Return the same executor with a hook before each run."""
+        changed = copy(self)
+        changed._config = replace(self._config, before_execute=before_execute)
+        return changed
 
     def conversation(self, context: RequestContext) -> Conversation:
         """Return the conversation of a request, within its caller's scope."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from a2a.server.events import Event
@@ -64,18 +65,27 @@ def submitted(task_id: str, context_id: str, message: Message) -> Task:
     return first
 
 
-def failed(
-    task_id: str, context_id: str, error: BaseException
-) -> TaskStatusUpdateEvent:
-    """Log an error in full and return the FAILED status that hides it.
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A FAILED status that hides its error, and the log line that does not.
 
-    The caller gets an id that the log carries. ``ADK_DEBUG_ERRORS`` set to ``1`` or
-    ``true`` adds the exception's class and text, for a machine nobody reaches.
+    The two share an error id. ``ADK_DEBUG_ERRORS`` set to ``1`` or ``true`` adds the
+    exception's class and text to the status, for a machine nobody else reaches.
     """
-    error_id = secrets.token_hex(6)
-    logger.error("Runner failed to execute [error_id=%s]", error_id, exc_info=error)
-    text = f"Agent execution failed. (error_id: {error_id})"
-    if os.environ.get("ADK_DEBUG_ERRORS", "").lower() in {"1", "true"}:
-        kind = type(error)
-        text += f": {kind.__module__}.{kind.__qualname__}: {error}"
-    return status(task_id, context_id, TaskState.TASK_STATE_FAILED, text)
+
+    error: BaseException
+    error_id: str = field(default_factory=lambda: secrets.token_hex(6))
+
+    def status(self, task_id: str, context_id: str) -> TaskStatusUpdateEvent:
+        """Return the status event for a task."""
+        text = f"Agent execution failed. (error_id: {self.error_id})"
+        if os.environ.get("ADK_DEBUG_ERRORS", "").lower() in {"1", "true"}:
+            kind = type(self.error)
+            text += f": {kind.__module__}.{kind.__qualname__}: {self.error}"
+        return status(task_id, context_id, TaskState.TASK_STATE_FAILED, text)
+
+    def log(self) -> None:
+        """Write the one log line that carries the error in full."""
+        logger.error(
+            "Runner failed to execute [error_id=%s]", self.error_id, exc_info=self.error
+        )

@@ -62,7 +62,9 @@ def _to_genai(position: int, part: Part) -> types.Part:
 
 def _data_to_genai(part: Part) -> types.Part:
     """Embed plain data as ADK does, with whole numbers kept whole."""
-    text = json.dumps(whole(MessageToDict(part.data)), ensure_ascii=False)
+    data = whole(MessageToDict(part.data))
+    # Protobuf maps have no order of their own.
+    text = json.dumps(data, ensure_ascii=False, sort_keys=True)
     return types.Part(
         inline_data=types.Blob(
             data=part_converter.A2A_DATA_PART_START_TAG

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from weakref import WeakValueDictionary
+from weakref import ReferenceType, ref
 
 from a2a.server.events import Event, EventQueue
 from a2a.types import TaskState, TaskStatusUpdateEvent
 
 from billing_agent.executor import outcome
+from billing_agent.facts import Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The queue of a task that awaits input here."""
+
+    context_id: str
+    queue: EventQueue
 
 
 @dataclass(slots=True)
@@ -20,12 +29,14 @@ class Run:
         task_id: the A2A task it works on.
         context_id: the task's conversation.
         queue: the SDK's queue of this task.
+        origin: where its facts come from.
         hears_channel: whether a cancel of another replica stops it.
     """
 
     task_id: str
     context_id: str
     queue: EventQueue
+    origin: Origin
     hears_channel: bool = True
     task: asyncio.Task[object] | None = field(default_factory=asyncio.current_task)
     closed: bool = False
@@ -60,8 +71,7 @@ class RunRegistry:
 
     def __init__(self) -> None:
         self._runs: dict[str, Run] = {}
-        # The SDK owns the queues of parked tasks and drops them when it likes.
-        self._parked: WeakValueDictionary[str, EventQueue] = WeakValueDictionary()
+        self._parked: dict[str, tuple[str, ReferenceType[EventQueue]]] = {}
 
     def register(self, run: Run) -> None:
         """Hold a run.
@@ -79,15 +89,29 @@ class RunRegistry:
         if self._runs.get(run.task_id) is run:
             del self._runs[run.task_id]
             if parked:
-                self._parked[run.task_id] = run.queue
+                self._park(run)
 
     def get(self, task_id: str) -> Run | None:
         """Return the run that works on a task here, if any."""
         return self._runs.get(task_id)
 
-    def take_parked(self, task_id: str) -> EventQueue | None:
+    def _park(self, run: Run) -> None:
+        # The SDK owns the queue and drops it when it lets the task go.
+        def forget(gone: ReferenceType[EventQueue]) -> None:
+            if self._parked.get(run.task_id, ("", None))[1] is gone:
+                del self._parked[run.task_id]
+
+        self._parked[run.task_id] = (run.context_id, ref(run.queue, forget))
+
+    def take_parked(self, task_id: str) -> Parked | None:
         """Return and forget the queue of a task parked here, if it is."""
-        return self._parked.pop(task_id, None)
+        context_id, reference = self._parked.pop(task_id, ("", None))
+        queue = reference() if reference else None
+        return Parked(context_id, queue) if queue is not None else None
+
+    def runs(self) -> list[Run]:
+        """Return the runs held now."""
+        return list(self._runs.values())
 
     def held(self) -> list[str]:
         """Return the ids of the tasks that run here."""

@@ -66,7 +66,9 @@ class Turn:
                     return False
                 asked = await self._run(content)
         except Exception as error:
-            final = outcome.failed(self.run.task_id, self.run.context_id, error)
+            failure = outcome.Failure(error)
+            failure.log()
+            final = failure.status(self.run.task_id, self.run.context_id)
         else:
             state = TaskState.TASK_STATE_COMPLETED
             if asked is not None:

@@ -27,7 +27,7 @@ def existing_task() -> Task:
 async def test_a_request_without_a_message_is_refused_and_leaves_nothing(
     make_executor, queue, registry
 ):
-    with pytest.raises(ValueError, match="^Message cannot be null$"):
+    with pytest.raises(ValueError, match=r"^Message cannot be null$"):
         await make_executor().execute(request(None), queue)
 
     assert queue.events == []
@@ -112,7 +112,7 @@ async def test_a_second_run_of_a_task_is_refused_and_the_first_completes(
     await started.wait()
 
     second = Collected()
-    with pytest.raises(RuntimeError, match="^Task task-1 already running$"):
+    with pytest.raises(RuntimeError, match=r"^Task task-1 already running$"):
         await executor.execute(request(), second)
     go.set()
     await first

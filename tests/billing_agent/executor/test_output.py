@@ -167,4 +167,4 @@ async def test_whole_numbers_of_a_data_part_stay_whole(make_executor, queue):
 
     await make_executor([look]).execute(request(parts=[sent]), queue)
 
-    assert b'{"invoice": 8812, "deep": [{"n": 1.5}]}' in seen[0]
+    assert b'{"deep": [{"n": 1.5}], "invoice": 8812}' in seen[0]

@@ -1,0 +1,214 @@
+"""Puts one replica together: agent, stores, executor, hooks, A2A application."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from a2a.server.agent_execution import AgentExecutor, RequestContextBuilder
+from a2a.types import AgentExtension
+from django.conf import settings
+from google.adk.agents import LlmAgent
+from google.adk.sessions import BaseSessionService, InMemorySessionService
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from billing_agent.a2a import A2AApplication, Limits, build_application
+from billing_agent.agent.assembly import APP_NAME, build_agent
+from billing_agent.cancel import CancelChannel
+from billing_agent.card import build_card
+from billing_agent.executor.audit import AuditTrail
+from billing_agent.executor.config import ExecutorConfig, OutputMode
+from billing_agent.executor.continuity import continuity
+from billing_agent.executor.lifecycle import Executor
+from billing_agent.executor.outcome import Failure
+from billing_agent.executor.registry import RunRegistry
+from billing_agent.facts import Store
+from billing_agent.gate import Gate
+from billing_agent.identity.guard import guarded
+from billing_agent.identity.issuer import TOKEN_PATH
+from billing_agent.stores.bus import Bus
+from billing_agent.stores.event_stream import EventStream
+from billing_agent.stores.pool import Pool, open_pool
+from billing_agent.stores.sessions import SessionService
+from billing_agent.stores.tasks import TaskStore
+from billing_agent.stores.turns import Turns
+from billing_agent.sweeper import Sweeper
+
+logger = logging.getLogger(__name__)
+
+
+class DrainTimeout(Exception):
+    """A run did not end within the grace period of a shutdown."""
+
+
+@dataclass(slots=True)
+class Replica:
+    """One replica's parts; an ASGI application once ``serve`` has been called.
+
+    Args:
+        name: the replica's name, as the router knows it.
+        pool: connections of the stores.
+        bus: notifications between replicas.
+        turns: serialises conversations.
+        sessions: the session services, by store.
+        agent: the ADK agent, shared by all runs.
+    """
+
+    name: str
+    pool: Pool
+    bus: Bus
+    turns: Turns
+    sessions: dict[Store, BaseSessionService]
+    agent: LlmAgent = field(default_factory=build_agent)
+    registry: RunRegistry = field(default_factory=RunRegistry)
+    task_store: TaskStore = field(init=False)
+    _channel: CancelChannel = field(init=False)
+    _sweeping: asyncio.Task[None] | None = None
+    _application: A2AApplication | None = None
+    _gate: Gate | None = None
+
+    def __post_init__(self) -> None:
+        self.task_store = TaskStore(self.pool, self.name)
+        self._channel = CancelChannel(self.bus, self.registry, self.task_store)
+
+    def executor(
+        self,
+        *,
+        fixed: bool = True,
+        output_mode: OutputMode = OutputMode.PER_RUN,
+        store: Store = "shared",
+        hears_channel: bool = True,
+    ) -> Executor:
+        """Return an executor over this replica's parts.
+
+        Args:
+            fixed: whether the continuity hook runs.
+            output_mode: what leaves for the caller.
+            store: where sessions are kept.
+            hears_channel: whether runs hear cancels of other replicas.
+        """
+        config = ExecutorConfig(
+            output_mode=output_mode,
+            cancel_channel=hears_channel,
+            run_timeout=settings.RUN_TIMEOUT,
+            turn_wait=settings.TURN_WAIT,
+            after_event=AuditTrail(self.pool, self.name),
+        )
+        executor = Executor(
+            agent=self.agent,
+            app_name=APP_NAME,
+            sessions=self.sessions[store],
+            store=store,
+            registry=self.registry,
+            turns=self.turns,
+            replica=self.name,
+            config=config,
+        )
+        return (
+            executor.with_hook(continuity(executor.conversation)) if fixed else executor
+        )
+
+    def serve(
+        self,
+        executor: AgentExecutor,
+        *,
+        extensions: Sequence[AgentExtension] = (),
+        context_builder: RequestContextBuilder | None = None,
+        routes: Sequence[BaseRoute] = (),
+        elsewhere: ASGIApp | None = None,
+    ) -> None:
+        """Begin to answer: build the application, listen for cancels, sweep."""
+        token_url = settings.OIDC_ISSUER + TOKEN_PATH
+        self._application = build_application(
+            executor=executor,
+            task_store=self.task_store,
+            event_stream=EventStream(self.pool, self.bus),
+            card=build_card(settings.PUBLIC_URL, token_url, extensions),
+            replica=self.name,
+            guard=lambda app: guarded(app, part=self.name),
+            running=self.registry.__contains__,
+            context_builder=context_builder,
+            limits=Limits(
+                blocking_wait=settings.BLOCKING_WAIT,
+                consumption_wait=settings.CONSUMPTION_WAIT,
+                parked_timeout=settings.PARKED_TIMEOUT,
+                stream_bytes=settings.STREAM_LIMIT,
+            ),
+            routes=routes,
+            elsewhere=elsewhere,
+        )
+        self._gate = Gate(self._application, self._ready)
+        self._channel.start()
+        sweeper = Sweeper(
+            self.pool,
+            self.task_store,
+            self.registry,
+            run_timeout=settings.RUN_TIMEOUT,
+            interval=settings.SWEEP_INTERVAL,
+        )
+        self._sweeping = asyncio.create_task(sweeper.run(), name="sweeper")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request.
+
+        Raises:
+            RuntimeError: ``serve`` has not been called.
+        """
+        if self._gate is None:
+            raise RuntimeError("the replica does not serve yet")
+        await self._gate(scope, receive, send)
+
+    async def close(self) -> None:
+        """Refuse new work, let runs end within the grace period, then let go."""
+        if self._gate is not None:
+            self._gate.close()
+        await self._drain(settings.DRAIN_GRACE)
+        if self._application is not None:
+            await self._application.handler.aclose()
+        await self._channel.stop()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._sweeping
+        await self.turns.stop()
+        await self.bus.stop()
+        await self.pool.close()
+
+    async def _drain(self, grace: float) -> None:
+        runs = self.registry.runs()
+        ended = [run.task for run in runs if run.task is not None]
+        if ended:
+            _, late = await asyncio.wait(ended, timeout=grace)
+            for run in runs:
+                if run.task in late:
+                    failure = Failure(DrainTimeout(f"{run.task_id} after {grace:g} s"))
+                    failure.log()
+                    await run.stop(failure.status(run.task_id, run.context_id))
+            if late:
+                await asyncio.wait(late, timeout=1)
+
+    async def _ready(self) -> bool:
+        return self.bus.connected
+
+
+async def open_replica(name: str) -> Replica:
+    """Connect the parts of a replica.
+
+    Raises:
+        psycopg.OperationalError: the database cannot be reached.
+    """
+    url = settings.DATABASE_URL
+    pool = await open_pool(url, settings.POOL_SIZE)
+    bus = Bus(url)
+    turns = Turns(url, bus)
+    await bus.start()
+    await turns.start()
+    sessions: dict[Store, BaseSessionService] = {
+        "memory": InMemorySessionService(),
+        "shared": SessionService(pool),
+    }
+    return Replica(name, pool, bus, turns, sessions)

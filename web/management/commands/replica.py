@@ -1,0 +1,89 @@
+"""``manage.py replica NAME``: one replica, with the demo attached if it is on."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.asgi import get_asgi_application
+from django.core.management import BaseCommand, CommandError
+from django.core.management.base import CommandParser
+from starlette.types import Receive, Scope, Send
+
+from billing_agent.executor.config import OutputMode
+from billing_agent.replica import Replica, open_replica
+from billing_agent.serving import PortTaken, serve
+from web.demo import attach
+
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class ReplicaProcess:
+    """Opens the replica on the serving loop and hands it every request."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._replica: Replica | None = None
+
+    async def start(self) -> None:
+        """Connect, build the executor, begin to serve."""
+        self._replica = await open_replica(self._name)
+        django = get_asgi_application()
+        if settings.DEMO_SWITCHES:
+            attach.serve(self._replica, elsewhere=django)
+        else:
+            executor = self._replica.executor(
+                fixed=settings.CONTINUITY == "on",
+                output_mode=OutputMode(settings.OUTPUT),
+                store="memory" if settings.SESSIONS == "memory" else "shared",
+                hears_channel=settings.CANCEL == "bus",
+            )
+            self._replica.serve(executor, elsewhere=django)
+
+    async def stop(self) -> None:
+        """Drain and close."""
+        if self._replica is not None:
+            await self._replica.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; the port opens after ``start`` only."""
+        assert self._replica is not None  # noqa: S101
+        await self._replica(scope, receive, send)
+
+
+class Command(BaseCommand):
+    """Serve one replica until SIGTERM or SIGINT."""
+
+    help = "Serve the billing agent as the named replica of REPLICAS."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the name and where to listen."""
+        parser.add_argument("name")
+        parser.add_argument("--port", type=int, help="default: the one in REPLICAS")
+        parser.add_argument("--host", default="127.0.0.1")
+
+    def handle(self, *, name: str, port: int | None, host: str, **options: Any) -> None:
+        """Serve; exit 2 on a name, port or setting that cannot be served."""
+        url = settings.REPLICAS.get(name)
+        if url is None:
+            known = ", ".join(settings.REPLICAS)
+            raise CommandError(f"REPLICAS has {known}, not {name}", returncode=2)
+        if os.environ.get("ADK_DEBUG_ERRORS") and host not in _LOOPBACK:
+            raise CommandError(
+                f"ADK_DEBUG_ERRORS shows exceptions to callers: not on {host}",
+                returncode=2,
+            )
+        process = ReplicaProcess(name)
+        try:
+            serve(
+                process,
+                port=port or urlsplit(url).port or 8001,
+                host=host,
+                startup=process.start,
+                shutdown=process.stop,
+            )
+        except PortTaken as error:
+            raise CommandError(str(error), returncode=2) from None
