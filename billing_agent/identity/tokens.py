@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from joserfc import jwt
 from joserfc.errors import ExpiredTokenError, JoseError
-from joserfc.jws import extract_compact
+from joserfc.jws import JWSRegistry, extract_compact
 
 from billing_agent.errors import CallerForbidden, TokenRefused
 from billing_agent.identity.keys import IssuerKeys
@@ -71,7 +71,10 @@ class TokenVerifier:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._reserved_for = reserved_for
-        self._algorithms = list(algorithms)
+        # Header parameters it does not know are ignored unless they are critical.
+        self._signatures = JWSRegistry(
+            algorithms=list(algorithms), strict_check_header=False
+        )
         self._now = now
         self._keys = IssuerKeys(issuer, transport=transport)
         self._claims = jwt.JWTClaimsRegistry(
@@ -108,7 +111,7 @@ class TokenVerifier:
             if str(header.get("typ")).lower() not in _TYPES:
                 raise TokenRefused("the token is no access token")
             keys = await self._keys.get(header.get("kid"))
-            claims = jwt.decode(token, keys, algorithms=self._algorithms).claims
+            claims = jwt.decode(token, keys, registry=self._signatures).claims
             self._claims.validate(claims)
         except ExpiredTokenError:
             raise TokenRefused("the token has expired") from None
