@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from tests.peer import Peer, token
 from tests.ports import free_port_base
 
 LOG_LINES = 40
@@ -34,6 +36,26 @@ def demo():
     with parts as running:
         yield running
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+async def make_peer(demo):
+    """Return a factory of peers: ``await make_peer(where, subject=..., tenant=...)``.
+
+    ``where`` is ``router``, ``replica-a`` or ``replica-b``; each call without a
+    subject speaks as a fresh one.
+    """
+    peers = []
+
+    async def make(where="router", subject=None, tenant="acme"):
+        bearer = await token(demo, subject or f"peer-{secrets.token_hex(4)}", tenant)
+        url = demo.router_url if where == "router" else demo.replicas[where]
+        peers.append(Peer(url, bearer))
+        return peers[-1]
+
+    yield make
+    for peer in peers:
+        await peer.http.aclose()
 
 
 @pytest.hookimpl(hookwrapper=True)
