@@ -89,7 +89,7 @@ _NOT_A_LINE = re.compile(
     "|this|what|which"
 )
 _LINE_LIKE = re.compile(
-    r"\b(?P<before>[^\W\d][\w-]*)\s+(?:line item|line|item)\b"
+    r"\b(?P<before>(?!line\b)[^\W\d][\w-]*)\s+(?:line item|line|item)\b"
     r"|\bline(?: item)?(?: (?:called|named|for))?[\s:\"'“”]+(?P<after>[^\W\d][\w-]*)"
 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,11 +120,22 @@ def data_part(data: dict[str, Any]) -> types.Part:
 
 def line_of(event: Event) -> str:
     """Return one short line for an event; words beside a tool call stay inside."""
-    calls = [f"calls {call.name}" for call in event.get_function_calls()]
-    results = [f"{answer.name} answers" for answer in event.get_function_responses()]
-    texts = [part.text for part in (event.content or types.Content()).parts or []]
-    said = "; ".join([*calls, *results] or [text for text in texts if text])
-    return textwrap.shorten(f"{event.author}: {said}", _LINE_WIDTH, placeholder=" …")
+    texts, tools = [], []
+    for part in (event.content and event.content.parts) or ():
+        if part.function_call:
+            tools.append(f"calls {part.function_call.name}")
+        elif part.function_response:
+            tools.append(_answer_of(part.function_response))
+        elif part.text:
+            texts.append(part.text)
+    said = "; ".join(words[:_LINE_WIDTH] for words in tools or texts)
+    line = " ".join(f"{event.author}: {said}".split())
+    return line if len(line) < _LINE_WIDTH else f"{line[: _LINE_WIDTH - 1]}…"
+
+
+def _answer_of(response: types.FunctionResponse) -> str:
+    said = (response.response or {}).get("answer")
+    return said if isinstance(said, str) else f"{response.name} answers"
 
 
 def _is_reply(event: Event) -> bool:

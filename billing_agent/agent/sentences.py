@@ -94,14 +94,15 @@ def listing(answer: Row) -> str:
     """Return the invoices ``list_invoices`` found."""
     rows = answer["invoices"]
     if not rows:
-        return "There are no invoices yet."
+        return "You have no invoices yet."
     listed = "; ".join(
         f"{row['number']} ({month(row['period'])}) {money(row['total'])}"
         for row in rows
     )
     count, total = answer["count"], money(answer["total"])
-    shown = "they are" if len(rows) == count else f"the newest {len(rows)} are"
-    return f"There are {count} invoices, {total} in all; {shown}: {listed}."
+    shown = "all of them" if len(rows) == count else f"the newest {len(rows)}"
+    held = "1 invoice" if count == 1 else f"{count} invoices"
+    return f"You have {held}, {total} in all; {shown}: {listed}."
 
 
 def audit(rows: Sequence[Row]) -> str:

@@ -222,7 +222,7 @@ async def test_invoices_are_listed(seeded):
     events = await Talk().say("Show me the last 2 invoices")
     assert calls(events) == [("list_invoices", {"newest": 2})]
     assert text(events[-1]).endswith(
-        "the newest 2 are: 8812 (June 2026) 4,310.20; 8767 (May 2026) 3,182.40."
+        "the newest 2: 8812 (June 2026) 4,310.20; 8767 (May 2026) 3,182.40."
     )
 
 
