@@ -58,11 +58,13 @@ class DrainingServer(Server):  # type: ignore[misc]
 
     def serve(self) -> bool:
         """Run to the end; return False when the port could not be listened on."""
-        if self._startup is not None:
-            twisted_loop.run_until_complete(self._startup())
-        self._catch_signals()
-        self.run()
-        _cancel_leftovers(twisted_loop)
+        try:
+            if self._startup is not None:
+                twisted_loop.run_until_complete(self._startup())
+            self._catch_signals()
+            self.run()
+        finally:
+            _cancel_leftovers(twisted_loop)
         if self._ending is not None and not self._ending.cancelled():
             self._ending.result()
         return not self.abort_start

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 if TYPE_CHECKING:
@@ -16,9 +18,11 @@ if TYPE_CHECKING:
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "web.settings")
 pages = cast("ASGIApp", get_asgi_application())
 
+# The first page should not wait for it.
+import_module(settings.ROOT_URLCONF)
+
 # These need the apps.
 from orchestrator.sockets import websocket_urlpatterns  # noqa: E402
-
 from web.health import Liveness  # noqa: E402
 
 sockets = AllowedHostsOriginValidator(

@@ -1,0 +1,77 @@
+"""``manage.py demo`` and its neighbours, from a shell's point of view."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.child import ROOT, Child
+from tests.ports import free_port, free_port_base
+
+
+def no_database(folder: Path) -> dict[str, object]:
+    return {"unset": ("DATABASE_URL",), "VAR_DIR": str(folder)}
+
+
+def test_taken_port_is_one_line_and_exit_2(tmp_path):
+    base = free_port_base()
+    with (
+        socket.create_server(("127.0.0.1", base + 2)),
+        Child(
+            "manage.py", "demo", f"--port-base={base}", **no_database(tmp_path)
+        ) as it,
+    ):
+        assert it.wait() == 2
+        assert it.output == f"port {base + 2} is taken; choose another with --port-base"
+    assert not (tmp_path / "postgres").exists()
+    assert not (tmp_path / "demo.json").exists()
+
+
+def test_unreachable_database_is_one_line_and_exit_2(tmp_path):
+    base = free_port_base()
+    nowhere = f"postgresql://someone:secret@127.0.0.1:{free_port()}/billing"
+    environment = {"VAR_DIR": str(tmp_path), "DATABASE_URL": nowhere}
+    with Child("manage.py", "demo", f"--port-base={base}", **environment) as it:
+        assert it.wait() == 2
+        assert it.output.startswith("DATABASE_URL cannot be reached: ")
+        assert "\n" not in it.output
+        assert "secret" not in it.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["demo", "--replicas", "3"], "argument --replicas: invalid choice"),
+        (["demo", "--port-base", "high"], "argument --port-base: invalid int value"),
+    ],
+)
+def test_impossible_option_is_named(arguments, complaint, tmp_path):
+    with Child("manage.py", *arguments, VAR_DIR=str(tmp_path)) as it:
+        assert it.wait() == 2
+        assert complaint in it.output
+
+
+def test_web_names_its_taken_port(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with Child(
+            "manage.py", "serve_web", f"--port={port}", VAR_DIR=str(tmp_path)
+        ) as it:
+            assert it.wait() == 2
+            assert it.output == f"port {port} is taken; choose another with --port"
+
+
+def test_readme_says_nothing_of_a_command_that_is_not_there():
+    readme = (ROOT / "README.md").read_text()
+    commands = {path.stem for path in ROOT.glob("*/management/commands/*.py")}
+    named = {part.split()[0] for part in readme.split("manage.py ")[1:]}
+    assert {name.strip("`") for name in named} <= commands
+
+
+def test_makefile_helps_with_every_verb():
+    makefile = (ROOT / "Makefile").read_text()
+    verbs = makefile.split(".PHONY: ")[1].splitlines()[0].split()
+    assert all(f"\n{verb}:" in makefile for verb in verbs)
+    assert {"demo", "test", "check", "contract", "weather", "bench"} <= set(verbs)
