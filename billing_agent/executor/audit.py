@@ -123,10 +123,11 @@ def redacted(update: TaskArtifactUpdateEvent) -> TaskArtifactUpdateEvent:
     """Return a copy of an update that carries no key of the server's own."""
     clean = TaskArtifactUpdateEvent()
     clean.CopyFrom(update)
-    _strip(clean.metadata)
-    _strip(clean.artifact.metadata)
+    for holder in (clean, clean.artifact, *clean.artifact.parts):
+        _strip(holder.metadata)
+        if not holder.metadata.fields:
+            holder.ClearField("metadata")
     for part in clean.artifact.parts:
-        _strip(part.metadata)
         if part.HasField("data"):
             _strip_value(part.data)
     return clean
