@@ -42,7 +42,7 @@ _MARKS = {Outcome.ANSWERS: ("✔", "green"), Outcome.ASKS: ("✖", "red")}
 
 
 def rendered(what: RenderableType) -> str:
-    """Return what would be printed on this terminal, or plain text where there is none."""
+    """Return what this terminal would print; plain text where there is none."""
     console = Console()
     with console.capture() as captured:
         console.print(what)

@@ -95,7 +95,7 @@ def _call(run: Run, turn: int, events: Sequence[Event]) -> Call:
     return Call(
         subject=run.subject,
         tenant=run.tenant,
-        context_id=run.context_id,
+        context_id=question.context_id if question else run.context_id,
         task_id=question.task_id if question and not ended else "",
         message_id=f"{run.id}-{turn}" + (f"-{ended + 1}" if ended else ""),
         text=TURNS[turn],
