@@ -37,6 +37,11 @@ class HashedStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
 class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]
     """Whitenoise answering with whole bodies: ASGI cannot stream a plain file."""
 
+    def add_files(self, root: str | Path, prefix: str | None = None) -> None:
+        """Take the files of a folder, which only the web process has collected."""
+        if Path(root).is_dir():
+            super().add_files(root, prefix)
+
     @staticmethod
     def serve(static_file: object, request: HttpRequest) -> HttpResponse:
         """Answer with one static file."""
