@@ -139,7 +139,7 @@ class Issuer(AuthorizationServer):  # type: ignore[misc]
     def handle_response(
         self, status: int, body: dict[str, Any], headers: Iterable[tuple[str, str]]
     ) -> HttpResponse:
-        return JsonResponse(body, status=status, headers=dict(headers))
+        return HttpResponse(json.dumps(body), status=status, headers=dict(headers))
 
     def send_signal(self, name: str, *args: Any, **kwargs: Any) -> None:
         """Tell nobody: no part of the demo listens."""
