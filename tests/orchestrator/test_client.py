@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator import client, deployment, tokens, transport
@@ -207,6 +207,7 @@ async def test_text_arrives_as_it_was_sent(peer, agent):
     assert frame.texts == (AWKWARD,)
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.data(), st.sampled_from([b"\n", b"\r\n", b"\r"]))
 @pytest.mark.case(5)
 def test_no_cut_and_no_line_end_changes_what_arrives(data, newline):

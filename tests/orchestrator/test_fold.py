@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.config import Configuration
@@ -44,6 +44,7 @@ def asked():
 # Any prefix, any order
 
 
+@settings(deadline=None)
 @given(st.integers(0, 200))
 def test_a_row_never_changes_when_more_events_follow(cut):
     events = recorded(Happened(noisy=True))
@@ -51,6 +52,7 @@ def test_a_row_never_changes_when_more_events_follow(cut):
     assert scene(events[:cut]).rows == rows[:cut]
 
 
+@settings(deadline=None)
 @given(st.permutations(recorded(Happened(noisy=True))))
 def test_no_order_of_events_makes_it_raise(events):
     shown = scene(events)

@@ -226,13 +226,11 @@ async def test_a_turn_whose_sender_fell_silent_may_be_claimed_again():
 
 async def test_lost_connections_are_replaced():
     run = await runs.create(Configuration())
+    own = await runs._execute("SELECT pg_backend_pid()", [])
     async with await psycopg.AsyncConnection.connect(
         deployment.current().database, autocommit=True
     ) as connection:
-        await connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+        await connection.execute("SELECT pg_terminate_backend(%s)", own[0])
     assert await appended(run) == 1
 
 

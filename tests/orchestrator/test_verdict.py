@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.config import Configuration
@@ -310,6 +310,7 @@ def test_what_would_change_the_outcome_is_said(row, said):
     )
 
 
+@settings(deadline=None)
 @given(st.sampled_from(list(RUNS)), st.booleans(), st.data())
 def test_once_decided_a_verdict_stays(row, noisy, data):
     events = recorded(replace(RUNS[row], noisy=noisy))
@@ -322,6 +323,7 @@ def test_once_decided_a_verdict_stays(row, noisy, data):
     assert before.events_seen == after.events_seen[: len(before.events_seen)]
 
 
+@settings(deadline=None)
 @given(st.permutations(recorded(Happened(noisy=True))), st.sampled_from(list(RUNS)))
 def test_no_order_of_events_makes_it_raise(events, row):
     found = verdict(events, chosen(row))
