@@ -77,6 +77,9 @@ async def play_matrix(
     Args:
         when_done: is told each cell as it finishes.
         configurations: which; all sixteen when left out.
+
+    Raises:
+        psycopg.Error: the store of runs does not answer.
     """
     free = asyncio.Semaphore(AT_ONCE)
 
@@ -87,6 +90,10 @@ async def play_matrix(
         return cell
 
     chosen = every_configuration() if configurations is None else configurations
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(play(configuration)) for configuration in chosen]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(play(each)) for each in chosen]
+    except ExceptionGroup as several:
+        # All runs share one database: what stopped one of them stopped them all.
+        raise several.exceptions[0] from None
     return [task.result() for task in tasks]

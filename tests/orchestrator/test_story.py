@@ -336,6 +336,15 @@ async def test_the_matrix_holds_every_cell_in_order_and_says_what_failed():
     assert len(failed["error_id"]) == 12
 
 
+async def test_without_a_store_of_runs_there_is_no_matrix(monkeypatch):
+    async def refusing(configuration):
+        raise psycopg.OperationalError("gone")
+
+    monkeypatch.setattr(runs, "create", refusing)
+    with pytest.raises(psycopg.OperationalError, match="gone"):
+        await matrix.play_matrix()
+
+
 def test_a_cell_not_run_yet_is_neither_outcome():
     cell = matrix.Cell(Configuration(continuity=Toggle.OFF))
     assert not cell.as_predicted
