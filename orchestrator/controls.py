@@ -79,10 +79,11 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A move with its looks; ``keys`` press it."""
+    """A move with its looks; ``keys`` press it, ``name`` says what a glyph means."""
 
     id: str
     label: Text
+    name: Text
     keys: str
     look: str
     move: Move
@@ -99,7 +100,7 @@ class Button:
 
 
 LABELS: dict[str, Text] = {
-    "continuity": _("continuity fix"),
+    "continuity": _("fix"),
     "affinity": _("affinity"),
     "output": _("output"),
     "sessions": _("session store"),
@@ -121,7 +122,7 @@ WORDS: dict[str, Text] = {
 }
 _SENDS: dict[int, Text] = {
     1: _("Send the question"),
-    2: _("Send “The compute line.”"),
+    2: _("Send the reply"),
 }
 
 
@@ -170,29 +171,18 @@ def _allowed(move: Move, owner: bool) -> Move:
 def buttons(page: Page, owner: bool) -> list[Button]:
     """Return back, next and the others, in the order they stand."""
     onward = _allowed(next_step(page), owner)
-    moves = [
-        ("first", _("first"), "Home", "edge", first_event(page)),
-        (
-            "back",
-            _("◀ back"),
-            "ArrowLeft PageUp Shift+ArrowLeft",
-            "grow",
-            previous_event(page),
-        ),
-        (
-            "next",
-            _("next ▶"),
-            "ArrowRight Space PageDown",
-            "grow",
-            _allowed(next_event(page), owner),
-        ),
-        ("last", _("last"), "End", "edge", last_event(page)),
-        ("onward", _onward_label(onward), "Shift+ArrowRight", "grow primary", onward),
+    back, on = previous_event(page), _allowed(next_event(page), owner)
+    moves: list[tuple[str, Text, Text, str, str, Move]] = [
+        ("first", "|◀", _("first event"), "Home", "edge", first_event(page)),
+        ("back", _("◀ back"), "", "ArrowLeft PageUp", "grow", back),
+        ("next", _("next ▶"), "", "ArrowRight Space PageDown", "grow", on),
+        ("last", "▶|", _("last event"), "End", "edge", last_event(page)),
+        ("onward", _onward(onward), "", "Shift+ArrowRight", "grow primary", onward),
     ]
     return [Button(*move) for move in moves]
 
 
-def _onward_label(move: Move) -> Text:
+def _onward(move: Move) -> Text:
     if move.turn:
         return _SENDS[move.turn]
     return _("next step")

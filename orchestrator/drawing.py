@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 
     from orchestrator.scene import Node, Shape, Topology
 
-WIDTH, HEIGHT = 560, 150
+HEIGHT = 128.0
 _LINE = 14
 _COLUMNS = {
-    "orchestrator": (6, 112),
-    "filter": (142, 64),
-    "router": (230, 72),
-    "store": (484, 70),
+    "orchestrator": (2, 118),
+    "filter": (136, 66),
+    "router": (218, 72),
+    "store": (446, 72),
 }
-_REPLICA = (330, 124)
-_SHORT, _TALL = 34, 62
+_REPLICA = (316, 106)
+_SHORT, _TALL = 34.0, 58.0
 _SESSIONS_SHOWN = 2
 
 
@@ -106,7 +106,7 @@ def _box(name: str, replicas: list[str]) -> tuple[float, float, float, float]:
         return x, (HEIGHT - height) / 2, width, height
     slot = HEIGHT / len(replicas)
     x, width = _REPLICA
-    height = min(_TALL, slot - 8)
+    height = min(_TALL, slot - 4)
     y = slot * replicas.index(name) + (slot - height) / 2
     return x, y, width, height
 

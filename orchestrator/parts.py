@@ -20,8 +20,6 @@ from orchestrator.sending import turn_on_its_way
 from orchestrator.shown import context
 
 if TYPE_CHECKING:
-    from django.utils.safestring import SafeString
-
     from orchestrator.health import Health
     from orchestrator.page import Place
     from orchestrator.snapshots import Snapshot
@@ -46,7 +44,7 @@ NAMES = (
 )
 WAIT_NOTICE = timedelta(seconds=2)
 MOST_KEPT = 128
-_kept: OrderedDict[tuple[str, int, Sight], dict[str, SafeString]] = OrderedDict()
+_kept: OrderedDict[tuple[str, int, Sight], dict[str, str]] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ def mark(snapshot: Snapshot, seen: Sight) -> str:
     return f"{snapshot.seq}-{zlib.crc32(repr(state).encode()):08x}"
 
 
-def render(snapshot: Snapshot, seen: Sight) -> dict[str, SafeString]:
+def render(snapshot: Snapshot, seen: Sight) -> dict[str, str]:
     """Return every part as HTML, by name; the same sight is rendered once."""
     key = snapshot.run.id, snapshot.seq, seen
     if key not in _kept:

@@ -12,10 +12,10 @@ from orchestrator.answers import answers
 from orchestrator.config import Sessions
 from orchestrator.controls import WORDS, buttons, step_links, switches
 from orchestrator.health import down
+from orchestrator.narrative import narrative
 from orchestrator.page import view
 from orchestrator.predict import predict
 from orchestrator.scene import HeldStore, part
-from orchestrator.texts import narrative
 from orchestrator.verdict import verdict
 
 if TYPE_CHECKING:

@@ -6,35 +6,30 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from django import template
-from django.urls import reverse
-from django.utils.html import escape, format_html
+from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
+from orchestrator.asked import address
 from orchestrator.drawing import short_id
+from orchestrator.page import Place
 from orchestrator.sentences import sentence
 
 if TYPE_CHECKING:
     from orchestrator.drawing import Plate
     from orchestrator.events import Event
-    from orchestrator.page import Place
     from orchestrator.scene import Part, Row
     from orchestrator.sentences import Phrase
 
+LONGEST_WHOLE = 24
 register = template.Library()
 register.filter("short_id", short_id)
+register.simple_tag(address, name="place_url")
 
 _MARK = (
     '<svg class="mark part-{}" width="14" height="14" viewBox="0 0 14 14"'
     ' aria-hidden="true"><use href="#shape-{}{}"></use></svg>'
 )
-
-
-@register.simple_tag
-def place_url(run: str, place: Place) -> str:
-    """Return the address of a place in a run."""
-    address = reverse("orchestrator:walk", args=[run, place.step])
-    return address if place.event is None else f"{address}?event={place.event}"
 
 
 @register.simple_tag
@@ -59,6 +54,16 @@ def exact(text: str) -> SafeString:
 
 
 @register.filter
+def whole(text: str, name: str) -> SafeString:
+    """Escape a text and keep a short id in it from breaking at its hyphen."""
+    escaped, kept = conditional_escape(text), escape(name)
+    if not name or len(name) > LONGEST_WHOLE:
+        return escaped
+    span = f'<span class="id">{kept}</span>'
+    return mark_safe(escaped.replace(kept, span))  # noqa: S308 escaped above
+
+
+@register.filter
 def as_json(value: Any) -> str:
     """Write a JSON value for people to read."""
     return json.dumps(value, indent=2, ensure_ascii=False)
@@ -67,7 +72,7 @@ def as_json(value: Any) -> str:
 @register.simple_tag
 def event_url(run: str, row: Row) -> str:
     """Return the address of an event of the list."""
-    return f"{reverse('orchestrator:walk', args=[run, row.step])}?event={row.seq}"
+    return address(run, Place(row.step, row.seq))
 
 
 @register.filter

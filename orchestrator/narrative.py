@@ -1,0 +1,98 @@
+"""What a step of the walkthrough says, in the variant of the run's switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.config import Output, Sessions, Toggle
+from orchestrator.sentences import same
+from orchestrator.texts import TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from orchestrator.config import Configuration
+
+Key = tuple[Toggle, Toggle, Sessions]
+_FOURTH: dict[Key, str] = {
+    (Toggle.ON, Toggle.ON, Sessions.MEMORY): "walk.4.remembered",
+    (Toggle.ON, Toggle.ON, Sessions.SHARED): "walk.4.remembered.shared",
+    (Toggle.ON, Toggle.OFF, Sessions.MEMORY): "walk.4.affinity_off.memory",
+    (Toggle.ON, Toggle.OFF, Sessions.SHARED): "walk.4.affinity_off.shared",
+    (Toggle.OFF, Toggle.ON, Sessions.MEMORY): "walk.4.fix_off",
+    (Toggle.OFF, Toggle.ON, Sessions.SHARED): "walk.4.fix_off",
+    (Toggle.OFF, Toggle.OFF, Sessions.MEMORY): "walk.4.both_off.memory",
+    (Toggle.OFF, Toggle.OFF, Sessions.SHARED): "walk.4.both_off.shared",
+}
+_ANSWERS = {
+    "walk.4.remembered",
+    "walk.4.remembered.shared",
+    _FOURTH[Toggle.ON, Toggle.OFF, Sessions.SHARED],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Narrative:
+    """The words of one step; ``holds`` says where its claim is true."""
+
+    step: int
+    title: str
+    paragraphs: tuple[str, ...]
+    look: str
+    ask: str
+    holds: str
+
+
+def _paragraph_keys(step: int, chosen: Configuration) -> list[str]:
+    fix = "fix_on" if chosen.continuity is Toggle.ON else "fix_off"
+    fourth = _FOURTH[chosen.continuity, chosen.affinity, chosen.sessions]
+    shared = ["walk.0.shared"] if chosen.sessions is Sessions.SHARED else []
+    told = ["per_event"] if chosen.output is Output.PER_EVENT else []
+    return [
+        ["walk.0.body", *shared, "walk.0.name"],
+        ["walk.1.body", "walk.1.refused"],
+        [f"walk.2.affinity_{chosen.affinity}", f"walk.2.{fix}"],
+        ["walk.3.body", "walk.3.waits", *(f"walk.3.{key}" for key in told)],
+        ["walk.4.body", fourth, *(f"walk.4.{key}" for key in told)],
+        ["walk.5.body", "walk.5.choose"],
+    ][step]
+
+
+def _look_key(step: int, chosen: Configuration) -> str:
+    if step == 0 and chosen.sessions is Sessions.SHARED:
+        return "walk.0.look.shared"
+    if step == 2:
+        return f"walk.2.look.fix_{chosen.continuity}"
+    if step == 4:
+        fourth = _FOURTH[chosen.continuity, chosen.affinity, chosen.sessions]
+        return f"walk.4.look.{'answers' if fourth in _ANSWERS else 'asks'}"
+    return f"walk.{step}.look"
+
+
+def narrative(
+    step: int,
+    chosen: Configuration,
+    values: Mapping[str, str],
+    translate: Callable[[str], str] = same,
+) -> Narrative:
+    """Return the words of a step (0-5) under the run's switches.
+
+    Args:
+        step: which.
+        chosen: picks the variants; each is a whole sentence with its own id.
+        values: ``context``, and the letters of the ``first`` and ``second`` replica.
+        translate: ``gettext`` on a page.
+    """
+
+    def say(key: str) -> str:
+        return translate(TEXTS[key]) % values
+
+    return Narrative(
+        step,
+        say(f"walk.{step}.title"),
+        tuple(say(key) for key in _paragraph_keys(step, chosen)),
+        say(_look_key(step, chosen)),
+        say(f"walk.{step}.ask"),
+        say(f"walk.{step}.holds"),
+    )
