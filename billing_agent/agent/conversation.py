@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from google.genai import types
@@ -11,6 +11,7 @@ from google.genai import types
 from billing_agent.agent.reading import Reading, read
 
 ASK = "ask_user"
+LOOK_UP = "get_invoice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,48 +64,50 @@ class View:
             if result.tool == tool and not result.error
         ]
 
-    def said(self, words: str) -> View:
-        """Return the view after one more message."""
-        words_now = (*self.words, words) if self.asked else (words,)
-        return replace(self, words=words_now, asked=False, results=())
-
-    def shown(self, result: Result) -> View:
-        """Return the view after a tool answered."""
-        invoice = self.invoice
-        if result.tool == "get_invoice" and result.answer.get("number"):
-            invoice = result.answer
-        return replace(self, invoice=invoice, results=(*self.results, result))
-
 
 def view(contents: Iterable[types.Content]) -> View:
     """Read the contents of a model request from the oldest to the newest."""
-    seen = View()
+    seen = _Reader()
     for content in contents:
+        seen.read(content)
+    return View(tuple(seen.words), seen.asked, seen.invoice, tuple(seen.results))
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What was seen up to a point; see ``View`` for the fields."""
+
+    words: list[str] = field(default_factory=list)
+    asked: bool = False
+    invoice: dict[str, Any] | None = None
+    results: list[Result] = field(default_factory=list)
+
+    def read(self, content: types.Content) -> None:
         spoken: list[str] = []
-        for part in content.parts or []:
-            seen = _after(seen, part)
-            spoken += _spoken(part)
+        for part in content.parts or ():
+            if part.function_call:
+                self.asked |= part.function_call.name == ASK
+            elif part.function_response:
+                spoken += self._responded(part.function_response)
+            elif part.text and not part.thought:
+                spoken.append(part.text)
         if content.role == "user" and spoken:
-            seen = seen.said("\n".join(spoken))
-    return seen
+            self._said("\n".join(spoken))
 
+    def _responded(self, response: types.FunctionResponse) -> list[str]:
+        """Take in a tool's result; return the words if it is a person's answer."""
+        answer = response.response or {}
+        if response.name == ASK:
+            words = answer.get("answer")
+            # A question that was closed without an answer no longer waits for one.
+            self.asked = isinstance(words, str)
+            return [words] if isinstance(words, str) else []
+        self.results.append(Result(response.name or "", answer))
+        if response.name == LOOK_UP and answer.get("number"):
+            self.invoice = answer
+        return []
 
-def _after(seen: View, part: types.Part) -> View:
-    if part.function_call and part.function_call.name == ASK:
-        return replace(seen, asked=True)
-    response = part.function_response
-    if response is None or response.name is None:
-        return seen
-    if response.name != ASK:
-        return seen.shown(Result(response.name, response.response or {}))
-    # A question that was closed without an answer no longer waits for one.
-    return seen if _spoken(part) else replace(seen, asked=False)
-
-
-def _spoken(part: types.Part) -> list[str]:
-    """Return what a part says: its text, or the answer to a question."""
-    response = part.function_response
-    said = part.text
-    if response and response.name == ASK:
-        said = (response.response or {}).get("answer")
-    return [said] if isinstance(said, str) and said and not part.thought else []
+    def _said(self, words: str) -> None:
+        self.words = [*self.words, words] if self.asked else [words]
+        self.asked = False
+        self.results = []

@@ -59,13 +59,16 @@ def test_a_question_closed_without_an_answer_no_longer_waits():
 
 
 def test_an_invoice_stays_in_view_and_results_do_not():
-    seen = view(
-        [user("7"), call("get_invoice", number=7), result("get_invoice", **INVOICE)]
-    )
+    looked_up = [
+        user("7"),
+        call("get_invoice", number=7),
+        result("get_invoice", **INVOICE),
+    ]
+    seen = view(looked_up)
     assert seen.invoice == INVOICE
     assert seen.lines == ("compute", "storage")
     assert seen.answers("get_invoice") == [INVOICE]
-    later = seen.said("and?")
+    later = view([*looked_up, user("and?")])
     assert later.invoice == INVOICE
     assert later.results == ()
 

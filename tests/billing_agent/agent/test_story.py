@@ -7,11 +7,13 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
+from google.genai import types
 
 from billing_agent import facts
 from billing_agent.agent.script import REMARK, WHICH_LINE
+from billing_agent.executor import pending
 from billing_agent.models import Invoice, LineItem, Tenant
-from tests.billing_agent.agent.talk import Talk, answer_to, calls, question, text
+from tests.billing_agent.agent.talk import Talk, calls, question, text
 
 FIRST = "Why was invoice 8812 higher than last month?"
 SECOND = "The compute line."
@@ -40,12 +42,16 @@ async def test_the_remark_stands_beside_the_first_call_only(seeded):
     assert all(REMARK not in text(event) for event in events[1:])
 
 
-@pytest.mark.parametrize("as_response", [False, True], ids=["text", "response"])
+@pytest.mark.parametrize("delivered", [False, True], ids=["text", "response"])
 @pytest.mark.statement(37)
-async def test_turn_two_sees_five_events_and_answers(seeded, announced, as_response):
+async def test_turn_two_sees_five_events_and_answers(seeded, announced, delivered):
     talk = Talk()
-    asked = await talk.say(FIRST)
-    events = await talk.say(answer_to(asked, SECOND) if as_response else SECOND)
+    await talk.say(FIRST)
+    parts = [types.Part(text=SECOND)]
+    if delivered:
+        (waiting,) = pending.open_calls((await talk.session()).events)
+        parts = pending.answer(waiting, types.Content(role="user", parts=parts)).parts
+    events = await talk.say(*parts)
     assert [fact.events_seen for fact in first_calls(announced)] == [1, 5]
     assert calls(events) == [("compare_line_item", {"number": 8812, "line": "compute"})]
     assert text(events[-1]) == (
@@ -81,16 +87,12 @@ async def test_a_third_turn_goes_on_with_the_invoice_in_view(seeded):
     assert text(events[-1]).startswith("Storage rose by 32.80")
 
 
+@pytest.mark.statement(37)
 async def test_the_forked_history_answers_the_third_turn_from_the_first(seeded):
     talk = Talk()
-    asked = await talk.say(FIRST)
-    closed = answer_to(asked, "")
-    closed.function_response.response = {"status": "cancelled"}
+    await talk.say(FIRST)
     session = await talk.session()
-    event = asked[-1].model_copy(deep=True, update={"author": "user", "id": "closing"})
-    event.content.role, event.content.parts = "user", [closed]
-    event.long_running_tool_ids = None
-    await talk.sessions.append_event(session, event)
+    await pending.close(talk.sessions, session, pending.open_calls(session.events))
     events = await talk.say("and the storage line?")
     assert text(events[-1]).startswith("Storage rose by 32.80")
 
