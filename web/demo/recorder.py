@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from billing_agent import facts
 from orchestrator import runs
+from orchestrator.errors import RunUnknown
 from orchestrator.events import Kind
 
 SUBJECT_PREFIX = "orchestrator/"
@@ -28,7 +30,8 @@ async def record(fact: facts.Fact, source: facts.Origin, **_: Any) -> None:
         return
     run_id = source.subject.removeprefix(SUBJECT_PREFIX)
     data = {**asdict(fact), "context_id": source.context_id, "task_id": source.task_id}
-    await runs.append(run_id, source.part, kind_of(type(fact)), data)
+    with suppress(RunUnknown):
+        await runs.append(run_id, source.part, kind_of(type(fact)), data)
 
 
 def connect() -> None:
