@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-WAIT = 1.0
 _FIND = f"SELECT context_id FROM {A2ATask._meta.db_table} WHERE id = %s AND owner = %s"  # noqa: S608
 
 
@@ -26,16 +25,17 @@ class TaskContexts:
     Args:
         conninfo: PostgreSQL; a login that may only read the task table is enough.
         kept: how many answers are remembered: a task never changes its context.
+        wait: seconds an answer may take; routing goes on without it.
     """
 
-    def __init__(self, conninfo: str, kept: int = 10_000) -> None:
+    def __init__(self, conninfo: str, *, kept: int = 10_000, wait: float = 1.0) -> None:
         options = "-c default_transaction_read_only=on -c statement_timeout=1000"
         self._pool: AsyncConnectionPool[AsyncConnection[Any]] = AsyncConnectionPool(
             conninfo,
             min_size=1,
             max_size=2,
             open=False,
-            timeout=WAIT,
+            timeout=wait,
             kwargs={"autocommit": True, "options": options},
             check=AsyncConnectionPool.check_connection,
         )
