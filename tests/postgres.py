@@ -7,13 +7,15 @@ settings.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
 _runtime = Path(tempfile.mkdtemp(prefix="i8812-run-"))
-os.environ.setdefault("XDG_RUNTIME_DIR", str(_runtime))
+# Without this folder the server's package takes a lock shared by all users.
+(_runtime / "python_PostgresServer").mkdir()
+os.environ["XDG_RUNTIME_DIR"] = str(_runtime)
 os.environ["VAR_DIR"] = str(_runtime / "var")
-(_runtime / "var" / "static").mkdir(parents=True)  # WhiteNoise warns without it
 os.environ["DEMO_SWITCHES"] = "1"
 os.environ.pop("ADK_DEBUG_ERRORS", None)
 
@@ -37,3 +39,4 @@ os.environ["DATABASE_URL"] = os.environ["TEST_DATABASE_URL"]
 def pytest_unconfigure() -> None:
     if _server is not None:
         _server.cleanup()
+    shutil.rmtree(_runtime, ignore_errors=True)

