@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -35,7 +36,26 @@ class Replicas(httpx.AsyncBaseTransport):
         self.asked.append(name)
         if name in self.broken:
             raise self.broken[name]
-        return await httpx.ASGITransport(self.apps[name]).handle_async_request(request)
+        if isinstance(app := self.apps[name], httpx.Response):
+            return app
+        return await httpx.ASGITransport(app).handle_async_request(request)
+
+
+class Stream(httpx.AsyncByteStream):
+    """An answer's bytes piece by piece; a piece that is an error is raised."""
+
+    def __init__(self, *pieces: bytes | Exception) -> None:
+        self.pieces = pieces
+        self.closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self.pieces:
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+
+    async def aclose(self) -> None:
+        self.closed = True
 
 
 class Entrance:

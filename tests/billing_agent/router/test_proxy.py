@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import httpx
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from billing_agent import facts
 from billing_agent.router.routing import route, scores
 from tests.billing_agent.asgi import GONE, client, part, receiving, say
-from tests.billing_agent.router.replicas import Stage
+from tests.billing_agent.router.replicas import Stage, Stream
 
 A, B = "replica-a", "replica-b"
 SCOPE = {
@@ -256,6 +257,80 @@ async def test_what_may_have_run_is_never_sent_again(stage, error):
     assert answer.status_code == 502
     assert error_of(answer) == (7, -32603)
     assert stage.asked == [B]
+
+
+# Streams
+
+
+GONE_AWAY = httpx.ReadError("reset")
+
+
+def streaming(*pieces, kind="text/event-stream; charset=utf-8"):
+    headers = {"Content-Type": kind}
+    return httpx.Response(200, headers=headers, stream=Stream(*pieces))
+
+
+def staying(*messages):
+    """Return a ``receive`` of a client that does not leave."""
+    waiting = list(messages)
+
+    async def receive():
+        return waiting.pop(0) if waiting else await asyncio.Event().wait()
+
+    return receive
+
+
+async def messages_of(stage, path="/a2a/"):
+    """Return the messages a server would get for a send that is streamed."""
+    sent = []
+
+    async def note(message):
+        sent.append(message)
+
+    body = json.dumps({"id": 7, "method": "GetTask", "params": {}}).encode()
+    scope = {**SCOPE, "method": "POST", "path": path}
+    await stage.entrance(scope, staying(part(body)), note)
+    return sent
+
+
+async def test_stream_is_passed_back_piece_by_piece(stage):
+    stage.replicas.apps[A] = answer = streaming(b"data: 1\n\n", b"data: 2\n\n")
+    start, *bodies = await messages_of(stage)
+    assert (b"x-replica", b"replica-a") in start["headers"]
+    assert [(body["body"], body.get("more_body", False)) for body in bodies] == [
+        (b"data: 1\n\n", True),
+        (b"data: 2\n\n", True),
+        (b"", False),
+    ]
+    assert answer.is_closed
+
+
+async def test_stream_that_breaks_off_ends_with_an_error(stage):
+    stage.replicas.apps[A] = streaming(b"data: 1\n\ndata: {", GONE_AWAY)
+    *_, last = await messages_of(stage)
+    assert last["body"].startswith(b'\n\ndata: {"jsonrpc"')
+    assert last["body"].endswith(b"}\n\n")
+    assert error_of_event(last["body"]) == (7, -32603)
+
+
+async def test_error_of_the_other_binding_is_an_error_event(stage):
+    stage.replicas.apps[A] = streaming(b"data: 1\n\n", GONE_AWAY)
+    *_, last = await messages_of(stage, "/a2a/rest/message:stream")
+    name, _, data = last["body"].strip().partition(b"\n")
+    assert name == b"event: error"
+    assert json.loads(data.removeprefix(b"data: "))["error"]["code"] == 502
+
+
+def error_of_event(event):
+    error = json.loads(event.strip().removeprefix(b"data: "))
+    return error["id"], error["error"]["code"]
+
+
+async def test_answer_that_is_no_stream_becomes_an_error_when_it_breaks_off(stage):
+    stage.replicas.apps[B] = streaming(b"{", GONE_AWAY, kind="application/json")
+    answer = await stage.send()
+    assert answer.status_code == 502
+    assert error_of(answer) == (7, -32603)
 
 
 # What it says of itself
