@@ -64,15 +64,22 @@ class Layout:
         replicas = [
             _part(name, url, "replica", name) for name, url in self.replica_urls.items()
         ]
+        router_port = self.port_base + ROUTER_OFFSET
         return [
             *replicas,
-            _part("router", self.router_url, "router"),
+            _part("router", self.router_url, "router", "--port", str(router_port)),
             _part("web", self.web_url, "serve_web"),
         ]
 
 
 def _part(name: str, url: str, *command: str) -> Part:
-    return Part(name, ("manage.py", *command), url, partial(answers_at, url))
+    port = url.rpartition(":")[2]
+    return Part(
+        name,
+        ("manage.py", *command, "--port", port),
+        url,
+        partial(answers_at, url),
+    )
 
 
 def _local(port: int) -> str:
