@@ -24,6 +24,7 @@ RPC_PATH = "/a2a/"
 REST_PATH = "/a2a/rest"
 CARD_PATH = "/.well-known/agent-card.json"
 _SCHEME = "oauth2"
+_SCOPES = {"invoices:read": "Ask about the invoices of the token's tenant."}
 _MODES = ["text/plain", "application/json"]
 
 
@@ -61,7 +62,7 @@ def build_card(
 
 
 def _security_scheme(token_url: str) -> SecurityScheme:
-    flow = ClientCredentialsOAuthFlow(token_url=token_url)
+    flow = ClientCredentialsOAuthFlow(token_url=token_url, scopes=_SCOPES)
     return SecurityScheme(
         oauth2_security_scheme=OAuth2SecurityScheme(
             description="Client credentials; the access token is a JWT (RFC 9068).",

@@ -50,16 +50,14 @@ class _Stream:
         if not self._counted:
             return await self._receive()
         # A full stream looks like a client that left: the SDK then unsubscribes.
-        waiting = {
-            asyncio.ensure_future(self._receive()),
-            asyncio.ensure_future(self._full.wait()),
-        }
-        done, pending = await asyncio.wait(waiting, return_when="FIRST_COMPLETED")
-        for future in pending:
-            future.cancel()
-        results = [future.result() for future in done]
-        message = next((item for item in results if isinstance(item, dict)), None)
-        return message or {"type": "http.disconnect"}
+        asked = asyncio.ensure_future(self._receive())
+        filled = asyncio.ensure_future(self._full.wait())
+        try:
+            await asyncio.wait({asked, filled}, return_when=asyncio.FIRST_COMPLETED)
+            return asked.result() if asked.done() else {"type": "http.disconnect"}
+        finally:
+            asked.cancel()
+            filled.cancel()
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
