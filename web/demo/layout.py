@@ -64,10 +64,9 @@ class Layout:
         replicas = [
             _part(name, url, "replica", name) for name, url in self.replica_urls.items()
         ]
-        router_port = self.port_base + ROUTER_OFFSET
         return [
             *replicas,
-            _part("router", self.router_url, "router", "--port", str(router_port)),
+            _part("router", self.router_url, "router"),
             _part("web", self.web_url, "serve_web"),
         ]
 
