@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
-from a2a.server.cluster import StoredTask, TaskVersion, VersionedTaskStore
+from a2a.server.cluster import (
+    ConcurrentTaskModificationError,
+    StoredTask,
+    TaskVersion,
+    VersionedTaskStore,
+)
 from a2a.server.context import ServerCallContext
 from a2a.server.events import Event
-from a2a.types import ListTasksRequest, ListTasksResponse, Task, TaskStatusUpdateEvent
+from a2a.types import (
+    ListTasksRequest,
+    ListTasksResponse,
+    Task,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
+from a2a.utils.proto_utils import to_stream_response
 
-from billing_agent.stores.pool import Pool
+from billing_agent.stores import task_sql as sql
+from billing_agent.stores.pool import Pool, rows
+from billing_agent.stores.task_pages import page_of_tasks
 
+# The channel the statements in ``task_sql`` notify.
 CHANNEL = "a2a_tasks"
 
 
@@ -30,7 +48,7 @@ class TaskNotice:
     @classmethod
     def parse(cls, payload: str) -> TaskNotice:
         """Read a notification's payload."""
-        raise NotImplementedError
+        return cls(**json.loads(payload))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +89,49 @@ class TaskStore(VersionedTaskStore):
     ) -> TaskVersion:
         """Store a task over the version it was derived from.
 
-        A move to CANCELED is not bound to the version. A terminal state never changes.
+        A move to CANCELED is not bound to the version: over a later one it sets the
+        status and keeps what that version holds. A terminal state never changes.
 
         Raises:
             a2a.server.cluster.ConcurrentTaskModificationError: the stored version is
                 another, the stored state is terminal, or the id is another owner's.
         """
-        raise NotImplementedError
+        owner = context.user.user_name
+        parameters = _row(task, owner, event)
+        cancels = task.status.state == TaskState.TASK_STATE_CANCELED
+        if prev_version.is_missing and not cancels:
+            parameters |= {"context": task.context_id, "replica": self._replica}
+            saved = await rows(self._pool, sql.INSERT, parameters)
+        else:
+            parameters["version"] = prev_version._value
+            saved = await rows(self._pool, sql.UPDATE, parameters)
+            if cancels and not saved:
+                saved = await self._cancel_newest(task, owner, event)
+        if not saved:
+            raise ConcurrentTaskModificationError(task.id)
+        return TaskVersion(saved[0][0])
+
+    async def _cancel_newest(
+        self, task: Task, owner: str, event: Event | None
+    ) -> list[tuple[Any, ...]]:
+        async with self._pool.connection() as connection, connection.transaction():
+            cursor = await connection.execute(sql.LOCK, (task.id, owner))
+            stored = await cursor.fetchone()
+            if stored is None:
+                return []
+            newest = _with_status(stored[1], task.status)
+            seen = newest if isinstance(event, Task) else event
+            parameters = _row(newest, owner, seen) | {"version": stored[0]}
+            cursor = await connection.execute(sql.UPDATE, parameters)
+            return await cursor.fetchall()
 
     async def get(self, task_id: str, context: ServerCallContext) -> StoredTask | None:
         """Return the task with its version, None when the owner has none such."""
-        raise NotImplementedError
+        found = await rows(self._pool, sql.GET, (task_id, context.user.user_name))
+        if not found:
+            return None
+        version, body = found[0]
+        return StoredTask(Task.FromString(body), TaskVersion(version))
 
     async def list(
         self, params: ListTasksRequest, context: ServerCallContext
@@ -91,15 +141,22 @@ class TaskStore(VersionedTaskStore):
         Raises:
             a2a.utils.errors.InvalidParamsError: the page token is not one of ours.
         """
-        raise NotImplementedError
+        return await page_of_tasks(self._pool, params, context.user.user_name)
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
         """Delete the task and its events, if the owner has it."""
-        raise NotImplementedError
+        owned = (task_id, context.user.user_name)
+        async with self._pool.connection() as connection, connection.transaction():
+            # The row first: a save under way is then either seen or refused.
+            cursor = await connection.execute(sql.LOCK_ANY, owned)
+            if await cursor.fetchone() is not None:
+                await connection.execute(sql.DELETE_EVENTS, (task_id,))
+                await connection.execute(sql.DELETE, (task_id,))
 
     async def context_of(self, task_id: str, owner: str) -> str | None:
         """Return the context id of a task, None when the owner has none such."""
-        raise NotImplementedError
+        found = await rows(self._pool, sql.CONTEXT, (task_id, owner))
+        return found[0][0] if found else None
 
     async def latest(self, task_ids: Iterable[str]) -> dict[str, TaskNotice]:
         """Return version and state of tasks by id, whoever owns them.
@@ -107,7 +164,8 @@ class TaskStore(VersionedTaskStore):
         For the process itself, to catch up after missed notifications; never for a
         caller.
         """
-        raise NotImplementedError
+        found = await rows(self._pool, sql.LATEST, (list(task_ids),))
+        return {row[0]: TaskNotice(*row) for row in found}
 
     async def first_send(self, owner: str, send_key: str, task_id: str) -> str:
         """Claim a send for a new task; return the task that has it.
@@ -121,32 +179,70 @@ class TaskStore(VersionedTaskStore):
             send_key: identity of the send, at most 64 characters.
             task_id: the task this send would make.
         """
-        raise NotImplementedError
+        parameters = {"owner": owner, "key": send_key, "id": task_id}
+        # A claim that committed under way is not in this statement's sight yet.
+        while not (found := await rows(self._pool, sql.FIRST_SEND, parameters)):
+            pass
+        first: str = found[0][0]
+        return first
 
     async def find_send(self, owner: str, send_key: str) -> str | None:
         """Return the task a send was claimed for, None when it is new."""
-        raise NotImplementedError
+        found = await rows(self._pool, sql.FIND_SEND, (owner, send_key))
+        return found[0][0] if found else None
 
     async def claim(self, task_id: str) -> None:
         """Write that the task runs on this replica from now on."""
-        raise NotImplementedError
+        await self.heartbeat([task_id])
 
     async def heartbeat(self, task_ids: Iterable[str]) -> None:
-        """Write that this replica still runs these tasks."""
-        raise NotImplementedError
+        """Write that this replica runs these tasks now."""
+        held = [*task_ids]
+        if held:
+            await rows(self._pool, sql.HEARTBEAT, (self._replica, held))
 
-    async def stuck(self, older_than: float, limit: int = 100) -> list[StuckTask]:
+    async def stuck(self, older_than: float, limit: int = 100) -> Sequence[StuckTask]:
         """Return SUBMITTED and WORKING tasks that nobody was heard to run.
 
         Args:
             older_than: seconds since the last heartbeat and since the last save.
             limit: tasks at most, the oldest first.
         """
-        raise NotImplementedError
+        parameters = {"seconds": older_than, "limit": limit}
+        return [
+            StuckTask(Task.FromString(body), TaskVersion(version), *heard)
+            for body, version, *heard in await rows(self._pool, sql.STUCK, parameters)
+        ]
 
     async def fail(self, stuck: StuckTask, event: TaskStatusUpdateEvent) -> bool:
         """Give a stuck task the status of ``event``; False when it moved meanwhile.
 
-        Not bound to a caller: for the sweeper. Of several sweepers one gets True.
+        Not bound to a caller: for the sweeper. Of several sweepers one gets True, and
+        none when the task was saved or heard of since it was found.
         """
-        raise NotImplementedError
+        failed = _with_status(stuck.task.SerializeToString(), event.status)
+        parameters = _row(failed, stuck.owner, event)
+        parameters |= {"version": stuck.version._value, "heard_at": stuck.heard_at}
+        return bool(await rows(self._pool, sql.FAIL, parameters))
+
+
+def _row(task: Task, owner: str, event: Event | None) -> dict[str, Any]:
+    stamped = task.status.HasField("timestamp")
+    response = to_stream_response(event) if event is not None else None
+    return {
+        "id": task.id,
+        "owner": owner,
+        "state": TaskState.Name(task.status.state),
+        "status_at": task.status.timestamp.ToDatetime(UTC) if stamped else None,
+        "body": task.SerializeToString(),
+        "event": response and response.SerializeToString(),
+    }
+
+
+def _with_status(body: bytes, status: TaskStatus) -> Task:
+    """Return a stored task under a new status; its old message moves to history."""
+    task: Task = Task.FromString(body)
+    if task.status.HasField("message") and task.status.message != status.message:
+        task.history.append(task.status.message)
+    task.status.CopyFrom(status)
+    return task
