@@ -41,11 +41,15 @@ async def theme(request: HttpRequest) -> HttpResponse:
 async def start(request: HttpRequest) -> HttpResponse:
     """Start a run of the reader's own; ``send`` also sends its first message."""
     chosen = asked.configuration(request.POST.dict())
-    run = await runs.create(chosen, started_by=await visitors.visitor(request))
+    visitor = visitors.known_or_new(request)
+    run = await runs.create(chosen, started_by=visitors.digest(visitor))
+    place = Place(0)
     if request.POST.get("send"):
         sending.start(run, 1)
-        return asked.sent_on(request, asked.address(run.id, Place(STEP_OF_TURN[1])))
-    return asked.sent_on(request, asked.address(run.id, Place(0)))
+        place = Place(STEP_OF_TURN[1])
+    response = asked.sent_on(request, asked.address(run.id, place))
+    visitors.remember(request, response, visitor)
+    return response
 
 
 @require_POST

@@ -38,7 +38,7 @@ async def load(run_id: str) -> Snapshot:
 
 def owns(request: HttpRequest, run: Run) -> bool:
     """Tell whether the reader may change the run."""
-    return visitors.owns(request.session.session_key, run)
+    return visitors.owns(visitors.known(request), run)
 
 
 async def owned(request: HttpRequest, run_id: str) -> Run:
@@ -46,7 +46,7 @@ async def owned(request: HttpRequest, run_id: str) -> Run:
 
     Raises:
         Http404: there is none.
-        PermissionDenied: another browser session started it.
+        PermissionDenied: another browser started it.
     """
     run = (await load(run_id)).run
     if not owns(request, run):

@@ -51,16 +51,17 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.run_id: str = self.scope["url_route"]["kwargs"]["run_id"]
         self.place: Place | None = None
         self.shown: dict[str, str] = {}
-        self.newest = self.pushed = 0
         self.pushing: asyncio.Task[None] | None = None
         self.ticking: asyncio.Task[None] | None = None
         await self.channel_layer.group_add(f"run.{self.run_id}", self.channel_name)
         try:
-            seen = await self._seen()
+            # Nobody listened before: what is kept of the run may be old.
+            seen = await snapshots.shared().fresh(self.run_id)
         except RunUnknown:
             await self.close()
             return
-        self.owner = visitors.owns(visitors.session_key(self.scope), seen.run)
+        self.newest = self.pushed = seen.seq
+        self.owner = visitors.owns(visitors.of_scope(self.scope), seen.run)
         await self.accept()
         self.ticking = asyncio.create_task(self._guarded(self._tick()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator import story
@@ -11,10 +12,23 @@ from orchestrator.errors import StepFailed
 from orchestrator.models import TurnState
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from orchestrator.models import Run
 
 logger = logging.getLogger(__name__)
-_sending: dict[str, tuple[int, asyncio.Task[bool]]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """A turn that was asked for when the run had last advanced at ``asked_at``."""
+
+    turn: int
+    asked_at: datetime
+    task: asyncio.Task[bool]
+
+
+_sending: dict[str, _Sending] = {}
 
 
 def start(run: Run, turn: int) -> None:
@@ -26,7 +40,7 @@ def start(run: Run, turn: int) -> None:
     if run.id in _sending:
         return
     task = asyncio.create_task(story.send_turn(run, turn), name=f"{run.id} {turn}")
-    _sending[run.id] = turn, task
+    _sending[run.id] = _Sending(turn, run.active_at, task)
     task.add_done_callback(lambda done: _ended(run.id, done))
 
 
@@ -44,4 +58,6 @@ def turn_on_its_way(run: Run) -> int | None:
     """Return the turn being sent, here or by another process; None when none is."""
     if run.turn_state == TurnState.SENDING:
         return run.turns_sent
-    return _sending[run.id][0] if run.id in _sending else None
+    asked = _sending.get(run.id)
+    # Asked for, and nothing has happened to the run since: the claim is to come.
+    return asked.turn if asked and asked.asked_at == run.active_at else None

@@ -1,44 +1,60 @@
-"""Whose run it is: the browser session that started it, kept as a digest."""
+"""Whose run it is: the browser that started it, by a cookie kept as a digest."""
 
 from __future__ import annotations
 
 import hashlib
-from http.cookies import SimpleCookie
+import secrets
+from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
-
 if TYPE_CHECKING:
-    from django.http import HttpRequest
+    from django.http import HttpRequest, HttpResponse
 
     from orchestrator.models import Run
 
-
-def digest(session_key: str) -> str:
-    """Return what is stored of a session: its key itself would open it."""
-    return hashlib.sha256(b"run owner " + session_key.encode()).hexdigest()[:32]
+COOKIE = "visitor"
+MONTH = 30 * 24 * 3600
 
 
-async def visitor(request: HttpRequest) -> str:
-    """Return the digest of the reader's session, started if there is none."""
-    session = request.session
-    if session.session_key is None or not await session.aexists(session.session_key):
-        await session.acreate()
-    assert session.session_key  # noqa: S101 created above
-    return digest(session.session_key)
+def digest(visitor: str) -> str:
+    """Return what is stored of a visitor: the cookie itself would open the run."""
+    return hashlib.sha256(b"run owner " + visitor.encode()).hexdigest()[:32]
 
 
-def owns(session_key: str | None, run: Run) -> bool:
-    """Tell whether the run was started in this browser session."""
-    return bool(session_key and run.started_by == digest(session_key))
+def known(request: HttpRequest) -> str:
+    """Return the reader's cookie, empty when they have none."""
+    return str(request.COOKIES.get(COOKIE, ""))
 
 
-def session_key(scope: dict[str, Any]) -> str | None:
-    """Return the session key among the cookies of an ASGI scope."""
+def known_or_new(request: HttpRequest) -> str:
+    """Return the reader's cookie, or a fresh one to be given with ``remember``."""
+    return known(request) or secrets.token_urlsafe(24)
+
+
+def remember(request: HttpRequest, response: HttpResponse, visitor: str) -> None:
+    """Give the cookie to the browser: out of reach of scripts and other sites."""
+    response.set_cookie(
+        COOKIE,
+        visitor,
+        max_age=MONTH,
+        httponly=True,
+        samesite="Lax",
+        secure=request.is_secure(),
+    )
+
+
+def owns(visitor: str, run: Run) -> bool:
+    """Tell whether the run was started in this visitor's browser."""
+    return bool(visitor) and run.started_by == digest(visitor)
+
+
+def of_scope(scope: dict[str, Any]) -> str:
+    """Return the cookie in the headers of an ASGI scope, empty when there is none."""
     for name, value in scope["headers"]:
         if name == b"cookie":
-            morsel = SimpleCookie(value.decode("latin-1")).get(
-                settings.SESSION_COOKIE_NAME
-            )
-            return morsel.value if morsel else None
-    return None
+            try:
+                cookies = SimpleCookie(value.decode("latin-1"))
+            except CookieError:
+                return ""
+            return cookies[COOKIE].value if COOKIE in cookies else ""
+    return ""
