@@ -77,4 +77,8 @@ def _conninfo() -> str:
         "PORT": "port",
     }
     given = {ours: django[name] for name, ours in names.items() if django[name]}
-    return make_conninfo(**given, **django["OPTIONS"])
+    # Django's own pool is no matter of libpq.
+    options = {
+        name: value for name, value in django["OPTIONS"].items() if name != "pool"
+    }
+    return make_conninfo(**given, **options)

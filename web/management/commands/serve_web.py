@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from billing_agent.serving import PortTaken, serve
+from web.pooling import close_shared, share_connections
 
 
 class Command(BaseCommand):
@@ -33,6 +34,7 @@ class Command(BaseCommand):
         from web.asgi import application
         from web.demo.live import Live
 
+        share_connections()
         live = Live(settings.DATABASE_URL)
         try:
             serve(
@@ -45,3 +47,5 @@ class Command(BaseCommand):
         except PortTaken as error:
             self.stderr.write(str(error))
             sys.exit(2)
+        finally:
+            close_shared()
