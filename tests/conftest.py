@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import tempfile
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,26 @@ def demo():
     A part that dies is shown with the end of its output; so is every part when a
     test that uses this fixture fails.
     """
+    with running_demo() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def slow_demo():
+    """A demo whose model takes its time, with waits short enough to be met."""
+    settings = {
+        "SCRIPTED_MODEL_LATENCY": "0.15",
+        "RUN_TIMEOUT": "20",
+        "BLOCKING_WAIT": "1",
+        "CONSUMPTION_WAIT": "1",
+    }
+    with running_demo(**settings) as running:
+        yield running
+
+
+@contextmanager
+def running_demo(**settings):
+    """Start a demo with more settings; stop it and remove its folder at the end."""
     from web.demo.supervisor import Demo
 
     folder = Path(tempfile.mkdtemp(prefix="i8812-demo-"))
@@ -30,7 +51,7 @@ def demo():
     parts = Demo(
         port_base=free_port_base(),
         var_dir=folder,
-        environment=inherited,
+        environment={**inherited, **settings},
         say=lambda line: print(line, *_output_of(line, folder), sep="\n"),
     )
     with parts as running:
@@ -40,10 +61,24 @@ def demo():
 
 @pytest.fixture
 async def make_peer(demo):
-    """Return a factory of peers: ``await make_peer(where, subject=..., tenant=...)``.
+    """Return a factory of peers of the demo, see ``peers_of``."""
+    async with peers_of(demo) as make:
+        yield make
 
-    ``where`` is ``router``, ``replica-a`` or ``replica-b``; each call without a
-    subject speaks as a fresh one.
+
+@pytest.fixture
+async def make_slow_peer(slow_demo):
+    """Return a factory of peers of the slow demo, see ``peers_of``."""
+    async with peers_of(slow_demo) as make:
+        yield make
+
+
+@asynccontextmanager
+async def peers_of(demo):
+    """Yield a factory: ``await make(where, subject=..., tenant=...)``.
+
+    ``where`` is ``router``, ``replica-a`` or ``replica-b``; a call without a subject
+    speaks as a fresh one.
     """
     peers = []
 
@@ -53,16 +88,19 @@ async def make_peer(demo):
         peers.append(Peer(url, bearer))
         return peers[-1]
 
-    yield make
-    for peer in peers:
-        await peer.http.aclose()
+    try:
+        yield make
+    finally:
+        for peer in peers:
+            await peer.http.aclose()
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield
     report = outcome.get_result()
-    running = getattr(item, "funcargs", {}).get("demo")
+    given = getattr(item, "funcargs", {})
+    running = given.get("slow_demo") or given.get("demo")
     if report.failed and running is not None:
         for log in sorted((running.var_dir / "log").glob("*.log")):
             report.sections.append((f"output of {log.stem}", _end_of(log)))

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 from httpx_sse import aconnect_sse
 
+from billing_agent.identity.kept import kept
 from web.demo.running import RunningDemo
 from web.demo.switches import URI
 
@@ -23,7 +24,7 @@ ENDED = {
 
 async def token(demo: RunningDemo, subject: str, tenant: str = "acme") -> str:
     """Return a bearer token of the workshop client."""
-    secret = (demo.var_dir / "client-workshop").read_text()
+    secret = kept(demo.var_dir / "client-workshop", secrets.token_hex)
     form = {"grant_type": "client_credentials", "tenant": tenant, "subject": subject}
     async with httpx.AsyncClient() as client:
         answer = await client.post(
