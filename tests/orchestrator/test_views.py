@@ -34,22 +34,31 @@ def nobody_answers(settings):
     settings.PUBLIC_URL = "http://127.0.0.1:9"
 
 
+class Sent:
+    """Turns that were asked for and claimed; none of them ever ends."""
+
+    def __init__(self):
+        self.turns = []
+        self._news = asyncio.Event()
+
+    async def send_turn(self, run, turn):
+        if await runs.claim_turn(run.id, turn):
+            self.turns.append((run.id, turn))
+            self._news.set()
+            await asyncio.Event().wait()
+        return False
+
+    async def first(self):
+        await asyncio.wait_for(self._news.wait(), 5)
+        return self.turns
+
+
 @pytest.fixture
 def sent(monkeypatch):
-    """Turns that were asked for, instead of being sent."""
-    turns: list[tuple[str, int]] = []
-    held = asyncio.Event()
-
-    async def send_turn(run, turn):
-        if not await runs.claim_turn(run.id, turn):
-            return False
-        turns.append((run.id, turn))
-        await held.wait()
-        return True
-
-    monkeypatch.setattr(story, "send_turn", send_turn)
-    yield turns
-    held.set()
+    """What was sent, instead of it being sent."""
+    recorder = Sent()
+    monkeypatch.setattr(story, "send_turn", recorder.send_turn)
+    return recorder
 
 
 def owner(enforce_csrf_checks=False):
@@ -258,7 +267,7 @@ async def test_another_browser_changes_nothing(action, session, sent):
     response = await owner().post(f"/runs/{run.id}/{action}/", form)
     assert response.status_code == 403
     assert "another browser session" in response.content.decode()
-    assert sent == []
+    assert sent.turns == []
     assert len(await runs.newest()) == 1
 
 
@@ -267,7 +276,7 @@ async def test_a_form_of_another_site_is_refused(sent):
     response = await owner(enforce_csrf_checks=True).post(f"/runs/{run.id}/next/")
     assert response.status_code == 403
     assert "expired" in response.content.decode()
-    assert sent == []
+    assert sent.turns == []
 
 
 async def test_starting_a_run_makes_the_browser_its_owner(sent):
@@ -277,14 +286,13 @@ async def test_starting_a_run_makes_the_browser_its_owner(sent):
     run = await runs.get(address.split("/")[2])
     assert run.configuration == Configuration(affinity=Toggle.OFF)
     assert not element((await client.get(address)).content.decode(), "read-only")
-    assert sent == []
+    assert sent.turns == []
 
 
 async def test_a_run_may_start_with_its_question_sent(sent):
     response = await AsyncClient().post("/runs/", {"send": "1"})
     assert response.headers["Location"].endswith("/walk/1/")
-    await asyncio.sleep(0)
-    assert [turn for _, turn in await reached(sent, 1)] == [1]
+    assert [turn for _, turn in await sent.first()] == [1]
 
 
 async def test_a_switch_has_the_positions_it_has():
@@ -296,13 +304,6 @@ async def test_a_switch_has_the_positions_it_has():
 # sending
 
 
-async def reached(turns, count):
-    async with asyncio.timeout(5):
-        while len(turns) < count:
-            await asyncio.sleep(0.01)
-    return turns
-
-
 @pytest.mark.case(18)
 async def test_a_double_click_sends_once(sent):
     run = await store()
@@ -310,7 +311,7 @@ async def test_a_double_click_sends_once(sent):
     clicks = [client.post(f"/runs/{run.id}/next/", {"turn": "1"}) for _ in range(5)]
     responses = await asyncio.gather(*clicks)
     assert {r.headers["Location"] for r in responses} == {f"/runs/{run.id}/walk/1/"}
-    assert await reached(sent, 1) == [(run.id, 1)]
+    assert await sent.first() == [(run.id, 1)]
 
 
 @pytest.mark.case(18)
@@ -319,7 +320,7 @@ async def test_a_late_second_click_does_not_send_the_next_turn(sent):
     response = await owner().post(f"/runs/{run.id}/next/", {"turn": "1"})
     assert response.headers["Location"].endswith("/walk/1/")
     assert (await runs.get(run.id)).turns_sent == 1
-    assert sent == []
+    assert sent.turns == []
 
 
 async def test_next_without_a_turn_goes_through_what_is_recorded(sent):
@@ -328,7 +329,7 @@ async def test_next_without_a_turn_goes_through_what_is_recorded(sent):
     assert response.headers["Location"].endswith("/walk/1/?event=2")
     response = await owner().post(f"/runs/{run.id}/next/")
     assert response.headers["Location"].endswith(f"/walk/{STEP_OF_TURN[2]}/")
-    assert await reached(sent, 1) == [(run.id, 2)]
+    assert await sent.first() == [(run.id, 2)]
 
 
 @pytest.mark.case(16)
@@ -397,7 +398,7 @@ async def test_a_retry_sends_the_failed_turn_again(sent):
     run = await store(failing())
     response = await owner().post(f"/runs/{run.id}/retry/", {"turn": "1"})
     assert response.headers["Location"].endswith("/walk/1/")
-    assert await reached(sent, 1) == [(run.id, 1)]
+    assert await sent.first() == [(run.id, 1)]
 
 
 async def test_starting_over_keeps_the_switches():
