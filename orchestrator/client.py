@@ -167,18 +167,20 @@ class AgentClient:
         answers = await asyncio.gather(
             *(self._stores(url, token) for url in replicas.values())
         )
-        stores: list[dict[str, Any]] = []
-        for name, answer in zip(replicas, answers, strict=True):
-            for store in answer or ():
-                shared = store["store"] == "shared"
-                if not shared or all(known["store"] != "shared" for known in stores):
-                    stores.append({**store, "replica": "" if shared else name})
+        read = [
+            {**store, "replica": "" if store["store"] == "shared" else name}
+            for name, answer in zip(replicas, answers, strict=True)
+            for store in answer or ()
+        ]
+        own = [store for store in read if store["replica"]]
+        # Every replica tells of the shared store; it is one.
+        shared = [store for store in read if not store["replica"]][:1]
         unread = [
             name
             for name, answer in zip(replicas, answers, strict=True)
             if answer is None
         ]
-        return Ledger(stores, unread)
+        return Ledger([*own, *shared], unread)
 
     async def _stores(self, url: str, token: str) -> list[dict[str, Any]] | None:
         try:

@@ -147,7 +147,7 @@ def _verdict(found: Verdict) -> Panel:
         f"asked back {found.asked_back}{_TIMES}   path {'→'.join(found.path)}"
         f"   sessions {found.sessions}"
         f"   saw {', '.join(map(str, found.events_seen))}"
-        f"   released {released.artifacts} artifacts"
+        f"   released {released.artifacts} artifact{'s' * (released.artifacts != 1)}"
         f" · {released.intermediate} intermediate · {released.bytes} bytes"
         f"   tenant {found.tenant}"
     )
@@ -167,12 +167,12 @@ def _cell(cell: Cell) -> Text:
     outcome = found["outcome"]
     mark, style = _MARKS[outcome] if outcome else ("⚠", "yellow")
     text = Text.assemble(
-        (f"{mark} {outcome or 'neither'}", style), f"  {'→'.join(found['path'])}\n"
+        (f"{mark} {outcome or 'neither'}", style), f" {'→'.join(found['path'])}\n"
     )
     seen = found["events_seen"][-1] if found["events_seen"] else "?"
     released = found["released"]
-    text.append(f"saw {seen} · {found['sessions']} sess\n")
-    text.append(f"{released['artifacts']} art · {released['intermediate']} interm")
+    text.append(f"saw {seen}, {found['sessions']} sess\n")
+    text.append(f"{released['artifacts']} art, {released['intermediate']} text")
     if not cell.as_predicted:
         text.append("\n⚠ surprise", "bold yellow")
     return text

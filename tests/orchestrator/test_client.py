@@ -456,10 +456,10 @@ async def test_every_replica_is_read_and_the_shared_store_listed_once(peer):
     found = await ledger(peer, a=f"{peer.url}/a", b=f"{peer.url}/b")
     assert [(store["store"], store["replica"]) for store in found.stores] == [
         ("memory", "a"),
-        ("shared", ""),
         ("memory", "b"),
+        ("shared", ""),
     ]
-    assert found.stores[2]["sessions"][0]["session_id"] == "ctx-41"
+    assert found.stores[1]["sessions"][0]["session_id"] == "ctx-41"
     assert found.unread == []
     assert {r.headers["authorization"] for r in peer.requests if "demo" in r.path} == {
         "Bearer secret-token"

@@ -83,8 +83,8 @@ def test_the_matrix_shows_outcome_path_and_what_could_not_run():
     ]
     text = printing.rendered(printing.matrix(cells))
     assert "✖ asks" in text
-    assert "✔ answers  B→B" in text
-    assert "saw 5 · 1 sess" in text
+    assert "✔ answers B→B" in text
+    assert "saw 5, 1 sess" in text
     assert "⚠ surprise" in text
     assert "0123456789ab" in text
     assert text.count("could not run") == 14

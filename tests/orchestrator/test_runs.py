@@ -230,7 +230,7 @@ async def test_lost_connections_are_replaced():
     async with await psycopg.AsyncConnection.connect(
         deployment.current().database, autocommit=True
     ) as connection:
-        await connection.execute("SELECT pg_terminate_backend(%s)", own[0])
+        await connection.execute("SELECT pg_terminate_backend(%s, 10000)", own[0])
     assert await appended(run) == 1
 
 
