@@ -13,6 +13,7 @@ from billing_agent.identity.tokens import RESERVED_PREFIX, subject_usable
 
 WORKSHOP = "workshop"
 GRANT = "client_credentials"
+SCOPE = "invoices:read"
 AUTH_METHODS = ("client_secret_basic", "client_secret_post")
 
 

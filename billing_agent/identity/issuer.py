@@ -90,6 +90,7 @@ def access_token(client_id: str, speaker: Speaker) -> str:
         "sub": speaker.subject,
         "client_id": client_id,
         "tenant": speaker.tenant,
+        "scope": clients.SCOPE,
         "iat": now,
         "exp": now + TOKEN_LIFETIME,
         "jti": secrets.token_urlsafe(16),
@@ -118,6 +119,7 @@ class ClientCredentials(ClientCredentialsGrant):  # type: ignore[misc]
             "access_token": access_token(self.client.name, self.request.user),
             "token_type": "Bearer",
             "expires_in": TOKEN_LIFETIME,
+            "scope": clients.SCOPE,
         }
         return 200, answer, self.TOKEN_RESPONSE_HEADER
 
@@ -145,7 +147,7 @@ class Issuer(AuthorizationServer):  # type: ignore[misc]
         """Tell nobody: no part of the demo listens."""
 
 
-_issuer = Issuer()
+_issuer = Issuer(scopes_supported=[clients.SCOPE])
 _issuer.register_grant(ClientCredentials)
 
 
@@ -185,6 +187,7 @@ async def metadata(request: HttpRequest) -> HttpResponse:
         "token_endpoint": base + TOKEN_PATH,
         "jwks_uri": base + JWKS_PATH,
         "grant_types_supported": [clients.GRANT],
+        "scopes_supported": [clients.SCOPE],
         "response_types_supported": [],
         "token_endpoint_auth_methods_supported": list(clients.AUTH_METHODS),
     }

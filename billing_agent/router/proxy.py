@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 TaskContexts = Callable[[str, str], Awaitable[str]]
 
 
-async def _unknown(subject: str, task_id: str) -> str:
+async def no_contexts(subject: str, task_id: str) -> str:
+    """Find no task's context, for a router without a task store."""
     return ""
 
 
@@ -47,7 +48,7 @@ class Router:
         self,
         replicas: Mapping[str, str],
         *,
-        task_contexts: TaskContexts = _unknown,
+        task_contexts: TaskContexts = no_contexts,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._replicas = dict(replicas)

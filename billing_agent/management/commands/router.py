@@ -9,7 +9,7 @@ from django.core.management import BaseCommand, CommandError
 
 from billing_agent.identity.guard import guarded
 from billing_agent.router.contexts import TaskContexts
-from billing_agent.router.proxy import Router
+from billing_agent.router.proxy import Router, no_contexts
 from billing_agent.serving import PortTaken, serve
 
 if TYPE_CHECKING:
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 class Command(BaseCommand):
     """Serve the router until SIGTERM or SIGINT."""
 
-    help = "Route A2A requests to the replicas of REPLICAS."
+    help = (
+        "Route A2A requests to the replicas of REPLICAS. Without DATABASE_URL a "
+        "request that names only a task goes to any of them."
+    )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -29,19 +32,25 @@ class Command(BaseCommand):
 
     def handle(self, *, port: int, host: str, **options: Any) -> None:
         """Serve; exit 2 when the port is taken."""
-        contexts = TaskContexts(settings.DATABASE_URL)
-        router = Router(settings.REPLICAS, task_contexts=contexts)
+        url = settings.DATABASE_URL
+        contexts = TaskContexts(url) if url else None
+        router = Router(settings.REPLICAS, task_contexts=contexts or no_contexts)
+
+        async def startup() -> None:
+            if contexts:
+                await contexts.open()
 
         async def shutdown() -> None:
             await router.drain(settings.DRAIN_GRACE)
-            await contexts.aclose()
+            if contexts:
+                await contexts.aclose()
 
         try:
             serve(
                 guarded(router, part="router", pass_token=True),
                 port=port,
                 host=host,
-                startup=contexts.open,
+                startup=startup,
                 shutdown=shutdown,
             )
         except PortTaken as error:

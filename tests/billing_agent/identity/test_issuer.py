@@ -91,7 +91,7 @@ async def test_token_has_the_header_and_claims_of_rfc_9068():
     assert signed.protected["kid"] == issuer.signing_key().kid
     claims = json.loads(signed.payload)
     assert set(claims) == {
-        *("iss", "aud", "sub", "client_id", "tenant", "iat", "exp", "jti")
+        *("iss", "aud", "sub", "client_id", "tenant", "scope", "iat", "exp", "jti")
     }
     assert claims["exp"] - claims["iat"] == 600
     assert abs(claims["iat"] - time.time()) < 60
@@ -142,6 +142,17 @@ async def test_other_grants_are_refused(grant):
     answer = await ask(basic("workshop"), grant_type=grant)
     assert answer.status_code == 400
     assert answer.json()["error"] == "unsupported_grant_type"
+
+
+async def test_scope_of_the_card_may_be_asked_for():
+    answer = await ask(basic("workshop"), scope="invoices:read")
+    assert answer.json()["scope"] == "invoices:read"
+
+
+async def test_other_scopes_are_refused():
+    answer = await ask(basic("workshop"), scope="invoices:write")
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "invalid_scope"
 
 
 @pytest.mark.parametrize("tenant", ["umbrella", "", None, "acme\0", "ACME"])

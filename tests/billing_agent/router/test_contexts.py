@@ -45,6 +45,8 @@ def conninfo(transactional_db):
 async def contexts(conninfo):
     contexts = TaskContexts(conninfo, kept=1)
     await contexts.open()
+    # A connection still being made when the pool closes would outlive the test.
+    await contexts._pool.wait(timeout=30)
     yield contexts
     await contexts.aclose()
 
