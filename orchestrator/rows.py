@@ -124,14 +124,15 @@ def _replica_chosen(event: Event) -> Phrase:
 def _looked_up(event: Event) -> Phrase:
     data = event.data
     values = {"asked_for": data["asked_for"], "events": data["events"]}
-    key = f"row.{event.kind}"
+    key = f"row.{event.kind}.{data['by']}"
     return Phrase(
         _counted(key, data["events"]) if data["found"] else f"{key}.missed", values
     )
 
 
 def _created(event: Event) -> Phrase:
-    return Phrase("row.session-created", {"session": event.data["session_id"]})
+    data = event.data
+    return Phrase(f"row.{event.kind}.{data['by']}", {"session": data["session_id"]})
 
 
 def _model_called(event: Event) -> Phrase:

@@ -106,12 +106,26 @@ ENGLISH: dict[str, str] = {
         "router to %(letter)s: the context belongs to %(owner)s, which is down"
     ),
     "row.replica-chosen.other": _("router to %(letter)s: %(reason)s"),
-    "row.session-looked-up.missed": _("session: looked up %(asked_for)s, not found"),
-    "row.session-looked-up.one": _("session: looked up %(asked_for)s, found, 1 event"),
-    "row.session-looked-up.other": _(
+    "row.session-looked-up.hook.missed": _(
+        "continuity fix: looked up %(asked_for)s, not found"
+    ),
+    "row.session-looked-up.hook.one": _(
+        "continuity fix: looked up %(asked_for)s, found, 1 event"
+    ),
+    "row.session-looked-up.hook.other": _(
+        "continuity fix: looked up %(asked_for)s, found, %(events)s events"
+    ),
+    "row.session-looked-up.lookup.missed": _(
+        "session: looked up %(asked_for)s, not found"
+    ),
+    "row.session-looked-up.lookup.one": _(
+        "session: looked up %(asked_for)s, found, 1 event"
+    ),
+    "row.session-looked-up.lookup.other": _(
         "session: looked up %(asked_for)s, found, %(events)s events"
     ),
-    "row.session-created": _("session: created %(session)s"),
+    "row.session-created.hook": _("continuity fix: created session %(session)s"),
+    "row.session-created.lookup": _("session: created %(session)s"),
     "row.model-called.one": _("model call %(call)s: sees 1 event"),
     "row.model-called.other": _("model call %(call)s: sees %(events)s events"),
     "row.tool-called": _("tool %(tool)s for tenant %(tenant)s"),

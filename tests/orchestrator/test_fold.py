@@ -144,16 +144,38 @@ SAID = [
         Recording().chosen(A, reason="any", replicas=()),
         "router to A: any",
     ),
-    (Recording().looked_up(B, "memory"), "session: looked up ctx-41, not found"),
     (
-        Recording().looked_up(B, "memory", True, 1),
+        Recording().looked_up(B, "memory", by="lookup"),
+        "session: looked up ctx-41, not found",
+    ),
+    (
+        Recording().looked_up(B, "memory", True, 1, "lookup"),
         "session: looked up ctx-41, found, 1 event",
     ),
     (
-        Recording().looked_up(B, "memory", True, 4),
+        Recording().looked_up(B, "memory", True, 4, "lookup"),
         "session: looked up ctx-41, found, 4 events",
     ),
-    (Recording().created(B, "memory", "9e1e0d"), "session: created 9e1e0d"),
+    (
+        Recording().looked_up(B, "memory"),
+        "continuity fix: looked up ctx-41, not found",
+    ),
+    (
+        Recording().looked_up(B, "memory", True, 1),
+        "continuity fix: looked up ctx-41, found, 1 event",
+    ),
+    (
+        Recording().looked_up(B, "memory", True, 4),
+        "continuity fix: looked up ctx-41, found, 4 events",
+    ),
+    (
+        Recording().created(B, "memory", "ctx-41"),
+        "continuity fix: created session ctx-41",
+    ),
+    (
+        Recording().created(B, "memory", "9e1e0d", "lookup"),
+        "session: created 9e1e0d",
+    ),
     (Recording().model(B, 1, "ctx-41", ["a"]), "model call 1: sees 1 event"),
     (Recording().model(B, 2, "ctx-41", "abc"), "model call 2: sees 3 events"),
     (Recording().tool(B), "tool get_invoice for tenant acme"),
@@ -233,7 +255,7 @@ def test_a_translation_sees_the_text_before_its_values():
 
 def test_a_sentence_without_a_value_it_names_is_an_error():
     with pytest.raises(KeyError):
-        sentence(Phrase("row.session-created"))
+        sentence(Phrase("row.session-created.hook"))
 
 
 @pytest.mark.parametrize(
