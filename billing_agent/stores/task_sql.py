@@ -67,6 +67,15 @@ LATEST: Final = """
 SELECT id, version, state FROM billing_agent_a2atask WHERE id = ANY(%s)
 """
 
+EVENTS: Final = f"""
+SELECT task.state IN {TERMINAL}, event.version, event.body
+FROM billing_agent_a2atask task
+LEFT JOIN billing_agent_a2ataskevent event
+    ON event.task_id = task.id AND event.version > %s
+WHERE task.id = %s
+ORDER BY event.version
+"""  # noqa: S608 - made of constants
+
 LIST: Final = """
 WITH matching AS NOT MATERIALIZED (
     SELECT id, status_at, body FROM billing_agent_a2atask

@@ -57,14 +57,14 @@ async def bus(start_bus):
 
 @pytest.fixture
 async def kill(conninfo):
-    """Terminate the backends of an application name; say how many there were."""
+    """End the backends of an application name; say how many there were."""
 
     async def kill(name):
         async with await psycopg.AsyncConnection.connect(
             conninfo, autocommit=True
         ) as own:
             cursor = await own.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
                 " WHERE application_name = %s AND datname = current_database()",
                 (name,),
             )
