@@ -104,9 +104,25 @@ def _call(run: Run, turn: int, events: Sequence[Event]) -> Call:
 
 
 async def _converse(run: Run, call: Call) -> None:
-    """Send, record every frame, read the ledger, and say that the turn ended."""
-    agent = client.shared()
+    """Send, record the answer, read the ledger, and say that the turn ended."""
     began = time.monotonic()
+    rest = _at_rest(await _answered(run, call))
+    took = round((time.monotonic() - began) * 1000)
+    ledger = await client.shared().ledger(call.subject, call.tenant)
+    found = {"stores": ledger.stores, "unread": ledger.unread}
+    await runs.append(run.id, ORCHESTRATOR, Kind.LEDGER_READ, found)
+    ended = {
+        "state": rest.state,
+        "replica": rest.replica,
+        "task_id": rest.task_id,
+        "context_id": rest.context_id,
+        "duration_ms": took,
+    }
+    await runs.append(run.id, ORCHESTRATOR, Kind.TURN_ENDED, ended)
+
+
+async def _answered(run: Run, call: Call) -> Frame | None:
+    """Send and record every frame; return the last that brought a state."""
 
     async def sending(request: dict[str, Any]) -> None:
         data = {
@@ -119,25 +135,12 @@ async def _converse(run: Run, call: Call) -> None:
         await runs.append(run.id, ORCHESTRATOR, Kind.MESSAGE_SENT, data)
 
     last: Frame | None = None
-    async with aclosing(agent.stream(call, sending)) as answer:
+    async with aclosing(client.shared().stream(call, sending)) as answer:
         async for frame in answer:
-            await runs.append(
-                run.id, ORCHESTRATOR, Kind.EVENT_RECEIVED, frame.as_data()
-            )
+            data = frame.as_data()
+            await runs.append(run.id, ORCHESTRATOR, Kind.EVENT_RECEIVED, data)
             last = frame if frame.state else last
-    took = round((time.monotonic() - began) * 1000)
-    rest = _at_rest(last)
-    ledger = await agent.ledger(call.subject, call.tenant)
-    found = {"stores": ledger.stores, "unread": ledger.unread}
-    await runs.append(run.id, ORCHESTRATOR, Kind.LEDGER_READ, found)
-    ended = {
-        "state": rest.state,
-        "replica": rest.replica,
-        "task_id": rest.task_id,
-        "context_id": rest.context_id,
-        "duration_ms": took,
-    }
-    await runs.append(run.id, ORCHESTRATOR, Kind.TURN_ENDED, ended)
+    return last
 
 
 def _at_rest(last: Frame | None) -> Frame:
