@@ -20,7 +20,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from billing_agent.card import CARD_PATH, REST_PATH, RPC_PATH
 from billing_agent.handler import Handler
+from billing_agent.repeats import Repeats
 from billing_agent.request_context import ConversationContextBuilder
+from billing_agent.stores.sends import Sends
 from billing_agent.stream_limit import StreamLimit
 
 
@@ -50,6 +52,7 @@ def build_application(
     replica: str,
     guard: Callable[[ASGIApp], ASGIApp],
     running: Callable[[str], bool] = lambda task_id: False,
+    sends: Sends | None = None,
     context_builder: RequestContextBuilder | None = None,
     limits: Limits | None = None,
     routes: Sequence[BaseRoute] = (),
@@ -68,6 +71,7 @@ def build_application(
         replica: the name every answer carries in ``X-Replica``.
         guard: wraps the routes with the identity filter.
         running: says whether a task's run goes on in this process.
+        sends: remembers first sends, so that a repeated one runs nothing.
         context_builder: by default the one that keeps tasks in their conversation.
         limits: see ``Limits``.
         routes: more routes behind the same filter.
@@ -76,6 +80,7 @@ def build_application(
     limits = limits or Limits()
     handler = Handler(
         running=running,
+        repeats=Repeats(sends, task_store, event_stream) if sends else None,
         blocking_wait=limits.blocking_wait,
         consumption_wait=limits.consumption_wait,
         agent_executor=executor,

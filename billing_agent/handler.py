@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from a2a.server.context import ServerCallContext
@@ -26,6 +26,9 @@ from a2a.types import (
 )
 from a2a.utils.errors import A2AError, InternalError
 from a2a.utils.task import apply_history_length
+
+from billing_agent.executor.outcome import ends_run
+from billing_agent.repeats import Claim, Repeats
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +53,7 @@ def _hidden(error: Exception) -> InternalError:
 
 
 class Handler(DefaultRequestHandlerV2):
-    """Adds two bounds to a blocking send, and keeps exceptions inside.
+    """Adds two bounds to a blocking send, answers repeated sends, hides exceptions.
 
     A blocking send returns the task as it stands when its run takes longer than
     ``blocking_wait`` seconds, or when its events take longer than
@@ -58,6 +61,7 @@ class Handler(DefaultRequestHandlerV2):
 
     Args:
         running: says whether a task's run is still going on in this process.
+        repeats: tells repeated sends from first ones; none are told without it.
         blocking_wait: seconds.
         consumption_wait: seconds.
         options: everything else goes to a2a-sdk's handler as it is.
@@ -67,27 +71,61 @@ class Handler(DefaultRequestHandlerV2):
         self,
         *,
         running: Callable[[str], bool],
+        repeats: Repeats | None,
         blocking_wait: float,
         consumption_wait: float,
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self._running = running
+        self._repeats = repeats
         self._blocking_wait = blocking_wait
         self._consumption_wait = consumption_wait
 
     async def on_message_send(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> Message | Task:
-        async with opaque_errors():
-            sending = asyncio.ensure_future(super().on_message_send(params, context))
-            try:
-                if await self._in_time(sending, params):
-                    return sending.result()
-                return await self._as_it_stands(params, context)
-            finally:
-                # Ends this wait only: the run has a task of its own.
-                sending.cancel()
+        async with opaque_errors(), self._claimed(params, context) as claim:
+            if claim is None or claim.first:
+                return await self._send(params, context)
+            return await self._send_again(claim, params)
+
+    async def on_message_send_stream(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event, None]:
+        async with opaque_errors(), self._claimed(params, context) as claim:
+            if claim is None or claim.first:
+                events = super().on_message_send_stream(params, context)
+            else:
+                events = self._stream_again(claim)
+            async with aclosing(events) as stream:
+                async for event in stream:
+                    yield event
+
+    @asynccontextmanager
+    async def _claimed(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncIterator[Claim | None]:
+        """Hold a send's claim; a send that is refused gives it back."""
+        claim = await self._repeats.claim(params, context) if self._repeats else None
+        try:
+            yield claim
+        except A2AError:
+            if claim is not None and claim.first:
+                await claim.give_back()
+            raise
+
+    async def _send(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> Message | Task:
+        sending = asyncio.ensure_future(super().on_message_send(params, context))
+        try:
+            if await self._in_time(sending, params):
+                return sending.result()
+            return await self._as_it_stands(params, context)
+        finally:
+            # Ends this wait only: the run has a task of its own.
+            sending.cancel()
 
     async def _in_time(
         self, sending: asyncio.Future[Message | Task], params: SendMessageRequest
@@ -105,12 +143,35 @@ class Handler(DefaultRequestHandlerV2):
             raise InternalError(message="The task was not stored in time.")
         return apply_history_length(stored.task, params.configuration)
 
-    async def on_message_send_stream(
-        self, params: SendMessageRequest, context: ServerCallContext
-    ) -> AsyncGenerator[Event, None]:
-        async with opaque_errors():
-            async for event in super().on_message_send_stream(params, context):
+    async def _send_again(self, claim: Claim, params: SendMessageRequest) -> Task:
+        """Return the first send's task as this send's mode asks for it."""
+        at_once = params.configuration.return_immediately
+        task: Task | None
+        try:
+            async with asyncio.timeout(self._blocking_wait):
+                task = await (claim.existing() if at_once else claim.settled())
+        except TimeoutError:
+            task, _ = await claim.task()
+            if task is None:
+                raise InternalError(
+                    message="The first send is not under way."
+                ) from None
+        return apply_history_length(task, params.configuration)
+
+    async def _stream_again(self, claim: Claim) -> AsyncGenerator[Event, None]:
+        """Yield the first send's task and what follows, up to the end of its run."""
+        async with asyncio.timeout(self._blocking_wait):
+            task = await claim.existing()
+        if claim.is_settled(task):
+            yield task
+            return
+        request = SubscribeToTaskRequest(id=claim.task_id)
+        events = super().on_subscribe_to_task(request, claim.context)
+        async with aclosing(events) as stream:
+            async for event in stream:
                 yield event
+                if ends_run(event):
+                    return
 
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext

@@ -33,6 +33,7 @@ from billing_agent.identity.issuer import TOKEN_PATH
 from billing_agent.stores.bus import Bus
 from billing_agent.stores.event_stream import EventStream
 from billing_agent.stores.pool import Pool, open_pool
+from billing_agent.stores.sends import Sends
 from billing_agent.stores.sessions import SessionService
 from billing_agent.stores.tasks import TaskStore
 from billing_agent.stores.turns import Turns
@@ -131,6 +132,7 @@ class Replica:
             replica=self.name,
             guard=lambda app: guarded(app, part=self.name),
             running=self.registry.__contains__,
+            sends=Sends(self.pool),
             context_builder=context_builder,
             limits=Limits(
                 blocking_wait=settings.BLOCKING_WAIT,

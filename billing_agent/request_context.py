@@ -10,6 +10,8 @@ from a2a.server.context import ServerCallContext
 from a2a.types import SendMessageRequest, Task
 from a2a.utils.errors import InvalidParamsError
 
+from billing_agent.repeats import reserved
+
 CONTEXT_ID_LIMIT = 128
 
 
@@ -67,4 +69,5 @@ class ConversationContextBuilder(RequestContextBuilder):
             task_id=task_id,
             context_id=context_id,
             task=task,
+            task_id_generator=reserved(context),
         )
