@@ -182,6 +182,7 @@ async def test_refusal_on_the_other_binding_is_as_google_rpc_writes_it(door):
     assert error["details"][0]["reason"] == "UNAUTHENTICATED"
 
 
+@pytest.mark.case(11)
 @pytest.mark.parametrize("path", [CARD, "/healthz", "/readyz"])
 async def test_open_paths_need_no_token_and_no_host(door, path):
     async with client(door.filter) as http:
