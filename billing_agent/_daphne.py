@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import sys
@@ -110,6 +111,7 @@ class DrainingServer(Server):  # type: ignore[misc]
                 )
 
     def _announce(self) -> None:
+        gc.freeze()  # what was imported stays: no collection need look at it
         for host, port in self.listening_addresses:
             print(f"ready http://{host}:{port}/", flush=True)
 

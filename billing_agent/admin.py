@@ -12,13 +12,11 @@ from django.db.models import Count, Model, QuerySet, Sum
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from google.adk.events.event import Event
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
 
 from billing_agent import models
-from billing_agent.agent.callbacks import line_of
-from billing_agent.stores.scope import SEPARATOR
+from billing_agent.models.sessions import SEPARATOR
 
 if TYPE_CHECKING:
     Admin = admin.ModelAdmin[Any]
@@ -121,7 +119,7 @@ class AdkSessionAdmin(ScopedAdmin):
 
     def history(self, session: models.AdkSession) -> SafeString:
         newest = session.events.order_by("-seq")[:SHOWN_EVENTS]
-        lines = ((row.seq, line_of(_event(row))) for row in reversed(newest))
+        lines = ((row.seq, _line(row)) for row in reversed(newest))
         return format_html_join("", "<div>{} · {}</div>", lines)
 
 
@@ -136,7 +134,7 @@ class AdkEventAdmin(ReadOnlyAdmin):
     readonly_fields = ["content"]
 
     def line(self, row: models.AdkEvent) -> str:
-        return line_of(_event(row))
+        return _line(row)
 
     def content(self, row: models.AdkEvent) -> SafeString:
         return _block(json.dumps(json.loads(row.body), indent=2, ensure_ascii=False))
@@ -227,8 +225,13 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     date_hierarchy = "at"
 
 
-def _event(row: models.AdkEvent) -> Event:
-    return Event.model_validate_json(row.body)
+def _line(row: models.AdkEvent) -> str:
+    # ADK takes half a second to import: not before somebody looks at an event.
+    from google.adk.events.event import Event
+
+    from billing_agent.agent.callbacks import line_of
+
+    return line_of(Event.model_validate_json(row.body))
 
 
 def _decoded(message: Message, body: bytes | memoryview) -> str:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from django.db import models
 from django.db.models.functions import Now
 
+SEPARATOR = "\x1f"
+"""Between a caller's scope and the ADK user id in ``user_id``."""
+
 
 class AdkSession(models.Model):
     """One conversation as ADK keeps it; ``user_id`` carries the caller's scope."""

@@ -17,7 +17,7 @@ from google.adk.sessions import Session
 from google.genai import types
 
 from billing_agent.stores.pool import Pool, rows
-from billing_agent.stores.scope import SEPARATOR
+from billing_agent.models.sessions import SEPARATOR
 
 Key = Callable[[str], str]
 

@@ -17,9 +17,8 @@ from google.adk.sessions.base_session_service import (
     ListSessionsResponse,
 )
 
+from billing_agent.models.sessions import SEPARATOR
 from billing_agent.stores.sessions import SessionService
-
-SEPARATOR = "\x1f"
 
 
 class ScopedSessionService(BaseSessionService):

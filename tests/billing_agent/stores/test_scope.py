@@ -5,7 +5,8 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.sessions import InMemorySessionService
 
-from billing_agent.stores.scope import SEPARATOR, ScopedSessionService
+from billing_agent.models.sessions import SEPARATOR
+from billing_agent.stores.scope import ScopedSessionService
 from billing_agent.stores.sessions import SessionService
 
 CTX = {"app_name": "app", "user_id": "A2A_USER_ctx-41", "session_id": "ctx-41"}
