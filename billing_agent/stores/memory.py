@@ -16,8 +16,8 @@ from google.adk.memory.base_memory_service import (
 from google.adk.sessions import Session
 from google.genai import types
 
-from billing_agent.stores.pool import Pool, rows
 from billing_agent.models.sessions import SEPARATOR
+from billing_agent.stores.pool import Pool, rows
 
 Key = Callable[[str], str]
 
