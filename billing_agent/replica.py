@@ -13,11 +13,14 @@ from a2a.types import AgentExtension
 from django.conf import settings
 from google.adk.agents import LlmAgent
 from google.adk.sessions import BaseSessionService, InMemorySessionService
+from psycopg import OperationalError
+from psycopg_pool import PoolTimeout
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from billing_agent.a2a import A2AApplication, Limits, build_application
 from billing_agent.agent.assembly import APP_NAME, build_agent
+from billing_agent.agent.database import close_connections
 from billing_agent.cancel import CancelChannel
 from billing_agent.card import build_card
 from billing_agent.executor.audit import AuditTrail
@@ -25,7 +28,7 @@ from billing_agent.executor.config import ExecutorConfig, OutputMode
 from billing_agent.executor.continuity import continuity
 from billing_agent.executor.lifecycle import Executor
 from billing_agent.executor.outcome import Failure
-from billing_agent.executor.registry import RunRegistry
+from billing_agent.executor.registry import Run, RunRegistry
 from billing_agent.facts import Store
 from billing_agent.gate import Gate
 from billing_agent.identity.guard import guarded
@@ -168,30 +171,44 @@ class Replica:
         """Refuse new work, let runs end within the grace period, then let go."""
         if self._gate is not None:
             self._gate.close()
-        await self._drain(settings.DRAIN_GRACE)
+        runs = self.registry.runs()
+        await self._drain(runs, settings.DRAIN_GRACE)
+        await self._stored([run.task_id for run in runs])
         if self._application is not None:
-            await self._application.handler.aclose()
+            closing = asyncio.ensure_future(self._application.handler.aclose())
+            # a2a-sdk 1.3 waits for ever for an event that nobody reads any more.
+            await asyncio.wait({closing}, timeout=1)
         await self._channel.stop()
         if self._sweeping is not None:
             self._sweeping.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._sweeping
+            await asyncio.wait({self._sweeping})
+        close_connections()
         await self.turns.stop()
         await self.bus.stop()
         await self.pool.close()
 
-    async def _drain(self, grace: float) -> None:
-        runs = self.registry.runs()
-        ended = [run.task for run in runs if run.task is not None]
-        if ended:
-            _, late = await asyncio.wait(ended, timeout=grace)
-            for run in runs:
-                if run.task in late:
-                    failure = Failure(DrainTimeout(f"{run.task_id} after {grace:g} s"))
-                    failure.log()
-                    await run.stop(failure.status(run.task_id, run.context_id))
-            if late:
-                await asyncio.wait(late, timeout=1)
+    async def _drain(self, runs: list[Run], grace: float) -> None:
+        ended = {run.task for run in runs if run.task is not None}
+        if not ended:
+            return
+        _, late = await asyncio.wait(ended, timeout=grace)
+        for run in runs:
+            if run.task in late:
+                failure = Failure(DrainTimeout(f"{run.task_id} after {grace:g} s"))
+                failure.log()
+                await run.stop(failure.status(run.task_id, run.context_id))
+
+    async def _stored(self, task_ids: list[str]) -> None:
+        """Wait until the last events of ended runs are in the task store."""
+        moving = {"TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"}
+        with suppress(TimeoutError, OperationalError, PoolTimeout):
+            async with asyncio.timeout(settings.CONSUMPTION_WAIT):
+                # Nothing else tells when a2a-sdk has stored what it was given.
+                while any(  # noqa: ASYNC110
+                    notice.state in moving
+                    for notice in (await self.task_store.latest(task_ids)).values()
+                ):
+                    await asyncio.sleep(0.02)
 
     async def _ready(self) -> bool:
         return self.bus.connected

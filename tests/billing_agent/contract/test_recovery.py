@@ -1,0 +1,164 @@
+"""What happens to running work when its replica is killed or told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+import signal
+import sys
+
+import httpx
+import pytest
+
+from tests.billing_agent.contract.watch import model_calls, rows, until
+from tests.conftest import peers_of, running_demo
+from tests.peer import Peer, state, token
+from tests.ports import free_port_base
+from tests.story.commands import ROOT
+
+pytestmark = pytest.mark.processes
+
+AUDIT = "audit the last 15 invoices"
+OPAQUE = r"^Agent execution failed\. \(error_id: [0-9a-f]{12}\)$"
+
+
+@pytest.fixture(scope="module")
+def brittle_demo():
+    """A demo that gives up on runs after two seconds and sweeps often."""
+    settings = {
+        "SCRIPTED_MODEL_LATENCY": "0.1",
+        "RUN_TIMEOUT": "2",
+        "SWEEP_INTERVAL": "0.3",
+        "DRAIN_GRACE": "5",
+    }
+    with running_demo(**settings) as running:
+        yield running
+
+
+@pytest.fixture
+async def make(brittle_demo):
+    async with peers_of(brittle_demo) as factory:
+        yield factory
+
+
+@pytest.mark.statement(44)
+async def test_a_task_whose_replica_was_killed_is_failed_once_for_everyone(
+    brittle_demo, make
+):
+    subject = f"killed-{secrets.token_hex(4)}"
+    a, b = await make("replica-a", subject), await make("replica-b", subject)
+    task = await b.send(AUDIT, context_id="ctx-41", now=True)
+    await until(lambda: model_calls(brittle_demo, task["id"]))
+
+    async with a.subscribe(task["id"]) as events:
+        await anext(events)
+        os.kill(brittle_demo.pid_of("replica-b"), signal.SIGKILL)
+        rest = [event async for event in events]
+
+    assert "TASK_STATE_FAILED" in str(rest[-1])
+    failed = await a.get(task["id"])
+    assert state(failed) == "FAILED"
+    assert re.match(OPAQUE, failed["status"]["message"]["parts"][0]["text"])
+    states = await rows(
+        brittle_demo,
+        "SELECT count(*) FROM billing_agent_a2ataskevent WHERE task_id = %s"
+        " AND version > (SELECT version - 1 FROM billing_agent_a2atask WHERE id = %s)",
+        task["id"],
+        task["id"],
+    )
+    assert states == [(1,)]
+    assert _logged(brittle_demo, failed) == 1
+    # The conversation goes on: its cut-off tool call is closed first.
+    again = await a.send("list my invoices", context_id="ctx-41")
+    assert state(again) == "COMPLETED"
+
+
+@pytest.mark.statement(45)
+async def test_a_run_longer_than_its_timeout_fails_and_stops(brittle_demo, make):
+    b = await make("replica-b")
+
+    task = await b.send("audit the last 24 invoices", now=True, output="per-event")
+    failed = await b.until(task["id"])
+
+    assert state(failed) == "FAILED"
+    assert re.match(OPAQUE, failed["status"]["message"]["parts"][0]["text"])
+
+
+@pytest.fixture
+async def third_replica(brittle_demo):
+    """A replica process of our own, beside the demo's: (process, address)."""
+    port = free_port_base()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "manage.py",
+        "replica",
+        "replica-a",
+        "--port",
+        str(port),
+        cwd=ROOT,
+        env={**os.environ, **brittle_demo.environment},
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    address = f"http://127.0.0.1:{port}"
+    await until(lambda: _status(address, "/readyz", 200))
+    yield process, address
+    if process.returncode is None:
+        process.kill()
+    await process.wait()
+
+
+@pytest.mark.statement(46)
+async def test_sigterm_turns_work_away_lets_runs_end_and_exits_with_zero(
+    brittle_demo, third_replica
+):
+    process, address = third_replica
+    peer = Peer(address, await token(brittle_demo, f"drain-{secrets.token_hex(4)}"))
+    task = await peer.send("audit the last 10 invoices", now=True)
+    await until(lambda: model_calls(brittle_demo, task["id"]))
+
+    process.send_signal(signal.SIGTERM)
+
+    await until(lambda: _status(address, "/readyz", 503))
+    refused = await peer.http.post("/a2a/", json={})
+    assert refused.status_code == 503
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert refused.json()["error"]["code"] < 0
+    await peer.http.aclose()
+    assert await asyncio.wait_for(process.wait(), 15) == 0
+    query = "SELECT state FROM billing_agent_a2atask WHERE id = %s"
+    assert await rows(brittle_demo, query, task["id"]) == [("TASK_STATE_COMPLETED",)]
+
+
+@pytest.mark.statement(46)
+async def test_the_router_falls_over_while_a_replica_drains(brittle_demo, make):
+    router = await make("router")
+    b = await make("replica-b")
+    busy = await b.send("audit the last 10 invoices", now=True)
+    await until(lambda: model_calls(brittle_demo, busy["id"]))
+    os.kill(brittle_demo.pid_of("replica-b"), signal.SIGTERM)
+    await until(lambda: _status(brittle_demo.replicas["replica-b"], "/readyz", 503))
+
+    # ctx-41 belongs to B.
+    task = await router.send("list my invoices", context_id="ctx-41")
+
+    assert state(task) == "COMPLETED"
+    await until(lambda: _status(brittle_demo.replicas["replica-b"], "/readyz", 200))
+
+
+async def _status(address, path, wanted):
+    try:
+        async with httpx.AsyncClient() as client:
+            return (await client.get(address + path)).status_code == wanted
+    except httpx.TransportError:
+        return False
+
+
+def _logged(demo, failed):
+    """Return how many log lines of all replicas carry the failure's error id."""
+    text = failed["status"]["message"]["parts"][0]["text"]
+    error_id = re.search(r"error_id: (\w+)", text).group(1)
+    logs = [path.read_text() for path in (demo.var_dir / "log").glob("replica-*.log")]
+    return sum(log.count(f"[error_id={error_id}]") for log in logs)
