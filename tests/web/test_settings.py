@@ -10,6 +10,7 @@ import psutil
 import pytest
 import yaml
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import get_commands
 
 from tests.child import Child
 from web import environment, settings
@@ -50,7 +51,7 @@ def test_every_setting_is_read_by_the_settings_module():
     assert read == {row.name for row in environment.SETTINGS}
 
 
-def test_containers_use_declared_settings_only():
+def test_containers_use_settings_and_commands_that_exist():
     compose = yaml.safe_load((ROOT / "compose.yaml").read_text())
     declared = {row.name for row in environment.SETTINGS}
     services = compose["services"]
@@ -58,6 +59,7 @@ def test_containers_use_declared_settings_only():
     assert set(parts) == {"prepare", "web", "replica-a", "replica-b"}
     for part in parts.values():
         assert set(part["environment"]) <= declared
+        assert part["command"][0] in get_commands()
 
 
 def test_unknown_setting_is_a_mistake():
