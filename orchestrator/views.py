@@ -15,6 +15,7 @@ from orchestrator import asked, health, parts, runs, snapshots
 from orchestrator.controls import LABELS, WORDS
 from orchestrator.fold import fold
 from orchestrator.page import Place
+from orchestrator.report import report
 from orchestrator.shown import footer, strip
 from orchestrator.texts import TEXTS
 from orchestrator.verdict import verdict
@@ -60,13 +61,10 @@ async def run(request: HttpRequest, run_id: str) -> HttpResponse:
 async def run_json(request: HttpRequest, run_id: str) -> JsonResponse:
     """Return a run for machines: switches, verdict, events."""
     seen = await asked.load(run_id)
-    configuration = seen.run.configuration
     return JsonResponse(
         {
-            "run": seen.run.id,
-            "config": configuration.as_dict(),
+            **report(run_id, seen.run.configuration, seen.events),
             "twin_of": seen.run.twin_of_id,
-            **verdict(seen.events, configuration).as_dict(),
             "events": [
                 {
                     "seq": event.seq,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.sentences import Phrase
 
 LONGEST_WHOLE = 24
+_FIRST = ("url", "headers", "body", "tenant", "metadata_before", "metadata_after")
 register = template.Library()
 register.filter("short_id", short_id)
 register.simple_tag(address, name="place_url")
@@ -84,5 +85,10 @@ def short_wire(name: str) -> str:
 @register.filter
 def wire_json(event: Event) -> str:
     """Return what an event carried: request or response if it has one."""
-    data = event.data
-    return as_json(data.get("request") or data.get("response") or data)
+    carried = event.data.get("request") or event.data.get("response") or event.data
+    return as_json(dict(sorted(carried.items(), key=_reading_order)))
+
+
+def _reading_order(item: tuple[str, Any]) -> int:
+    """Rank a key: the database keeps no order of its own."""
+    return _FIRST.index(item[0]) if item[0] in _FIRST else len(_FIRST)

@@ -422,7 +422,7 @@ async def test_error_pages_show_an_id_and_no_exception(monkeypatch, caplog):
     def broken(*_):
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(views, "verdict", broken)
+    monkeypatch.setattr(views, "report", broken)
     run = await store(WHOLE)
     client = owner()
     client.raise_request_exception = False

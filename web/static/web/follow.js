@@ -17,6 +17,27 @@ const voice = document.getElementById("voice");
 const cursor = () => document.getElementById("cursor");
 const place = ({ dataset }) => `${dataset.run} ${dataset.step} ${dataset.event}`;
 
+// Parts are asked for by an element that stays: a link may be replaced meanwhile,
+// and htmx would then find no place for the answer.
+
+function fetchParts(address, push) {
+  htmx.ajax("GET", address, {
+    source: socket,
+    target: "#cursor",
+    swap: "none",
+    push,
+  });
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest(".walk a[href]");
+  const elsewhere =
+    event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
+  if (!link || elsewhere) return;
+  event.preventDefault();
+  fetchParts(link.getAttribute("href"), "true");
+});
+
 // Live: the socket tells, and is told where this page stands.
 
 let wrapper = null;
@@ -48,10 +69,7 @@ function tell() {
 function poll() {
   const { step, event, seq, have } = cursor().dataset;
   const query = new URLSearchParams({ after: seq, have, step, event });
-  htmx.ajax("GET", `${socket.dataset.events}?${query}`, {
-    target: "#cursor",
-    swap: "none",
-  });
+  fetchParts(`${socket.dataset.events}?${query}`);
 }
 
 document.addEventListener("htmx:wsConnecting", () => {
@@ -114,7 +132,7 @@ function changed() {
   if (now.step !== before.step && !playing) {
     document.getElementById("title").focus({ preventScroll: true });
     scrollTo({ top: 0 });
-  } else if (now.at !== before.at) {
+  } else if (now.event !== before.event && now.event !== "") {
     document.querySelector(".is-current")?.scrollIntoView({ block: "nearest" });
   }
   before = now;
