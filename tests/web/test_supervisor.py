@@ -232,7 +232,7 @@ def test_signal_stops_everything(process, folder, number):
     with process() as child:
         child.expect("ready")
         child.send(number)
-        assert child.wait(within=5) == 0
+        assert child.wait() == 0
         assert child.output.endswith("stopped")
         assert processes_of(folder) == []
 
@@ -241,7 +241,7 @@ def test_signal_while_starting_stops_everything(process, folder):
     with process() as child:
         child.expect("postgres")
         child.send(signal.SIGINT)
-        assert child.wait(within=10) == 0
+        assert child.wait() == 0
         assert processes_of(folder) == []
 
 
