@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from typing import Any
 
-from a2a.server.events.event_queue import QueueShutDown
 from a2a.types import TaskState
 from psycopg import OperationalError
 
@@ -89,7 +87,5 @@ class CancelChannel:
     async def _let_go(self, task_id: str, state: TaskState) -> None:
         parked = self._registry.take_parked(task_id)
         if parked is not None:
-            with suppress(QueueShutDown):
-                await parked.queue.enqueue_event(
-                    status(task_id, parked.context_id, state)
-                )
+            event = status(task_id, parked.context_id, state)
+            await parked.queue.enqueue_event(event)

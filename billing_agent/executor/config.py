@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from a2a.server.agent_execution import RequestContext
 from a2a.types import TaskArtifactUpdateEvent, TaskStatusUpdateEvent
-from google.adk.agents.run_config import RunConfig, StreamingMode
+from google.adk.agents.run_config import RunConfig
 from google.adk.events.event import Event
 
 
@@ -55,7 +55,8 @@ unless the rewrite is meant.
 
 
 def _default_run_config() -> RunConfig:
-    return RunConfig(streaming_mode=StreamingMode.NONE, max_llm_calls=20)
+    # ADK's own default streams nothing; a test pins that.
+    return RunConfig(max_llm_calls=20)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from billing_agent.agent.assembly import APP_NAME
+from billing_agent.facts import Store
 from billing_agent.stores.scope import ScopedSessionService
 
 PATH = "/demo/ledger"
 
 
-def ledger_route(replica: str, stores: Mapping[str, BaseSessionService]) -> Route:
+def ledger_route(replica: str, stores: Mapping[Store, BaseSessionService]) -> Route:
     """Return ``GET /demo/ledger``: the sessions of the token's subject, by store.
 
     Args:

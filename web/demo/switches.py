@@ -62,7 +62,9 @@ class Switches:
         Raises:
             ValueError: a switch or a value that does not exist; the message names it.
         """
-        kinds = {field.name: type(getattr(self, field.name)) for field in fields(self)}
+        kinds: dict[str, type[StrEnum]] = {
+            field.name: type(getattr(self, field.name)) for field in fields(self)
+        }
         settings: dict[str, Any] = {}
         for name, value in values.items():
             if name not in kinds:

@@ -12,7 +12,7 @@ from google.adk.models import BaseLlm, LlmResponse
 from google.adk.sessions import InMemorySessionService
 from google.genai import types
 
-from billing_agent.executor.config import OutputMode
+from billing_agent.executor.config import ExecutorConfig, OutputMode
 from tests.billing_agent.executor.conftest import Collected, request, says
 from tests.billing_agent.executor.shapes import artifacts, shapes
 
@@ -359,3 +359,16 @@ async def test_an_end_that_is_withheld_is_logged_once(
     assert shapes(queue.events) == ["Task", "WORKING", "artifact(hi)"]
     ours = [row for row in caplog.records if row.name.startswith("billing_agent")]
     assert [row.levelno for row in ours] == [level]
+
+
+def test_a_run_streams_nothing_and_is_capped_unless_configured():
+    config = ExecutorConfig()
+
+    assert config.run_config.streaming_mode.value is None
+    assert config.run_config.max_llm_calls == 20
+    assert config.output_mode is OutputMode.PER_RUN
+    assert (config.before_execute, config.after_event, config.after_execute) == (
+        None,
+        None,
+        None,
+    )
