@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from orchestrator import asked, health, parts, runs, snapshots
+from orchestrator.config import Toggle
 from orchestrator.controls import LABELS, WORDS
 from orchestrator.fold import fold
 from orchestrator.page import Place
@@ -23,6 +24,7 @@ from orchestrator.verdict import verdict
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
+    from orchestrator.config import Configuration
     from orchestrator.models import Run
     from orchestrator.snapshots import Snapshot
 
@@ -43,10 +45,18 @@ async def _line(run: Run) -> dict[str, Any]:
     decided = verdict(seen.events, run.configuration)
     return {
         "id": run.id,
-        "words": [WORDS[word] for word in run.configuration.as_dict().values()],
+        "words": " · ".join(_words(run.configuration)),
         "strip": strip(decided),
         "started": run.created_at,
     }
+
+
+def _words(configuration: Configuration) -> list[str]:
+    """Say each switch in words; on and off need the switch's name."""
+    return [
+        f"{LABELS[name]} {WORDS[value]}" if value in {*Toggle} else str(WORDS[value])
+        for name, value in configuration.as_dict().items()
+    ]
 
 
 @require_safe
