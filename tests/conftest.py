@@ -42,14 +42,22 @@ def slow_demo():
 
 
 @contextmanager
-def running_demo(**settings):
-    """Start a demo with more settings; stop it and remove its folder at the end."""
+def running_demo(change=None, **settings):
+    """Start a demo with more settings; stop it and remove its folder at the end.
+
+    ``change`` is given each of the demo's parts and returns the one to run.
+    """
+    from web.demo.layout import Layout
     from web.demo.supervisor import Demo
+
+    port_base = free_port_base()
+    changed = [change(part) for part in Layout(port_base).parts()] if change else None
 
     folder = Path(tempfile.mkdtemp(prefix="i8812-demo-"))
     inherited = {k: v for k, v in os.environ.items() if k != "DATABASE_URL"}
     parts = Demo(
-        port_base=free_port_base(),
+        port_base=port_base,
+        parts=changed,
         var_dir=folder,
         environment={**inherited, **settings},
         say=lambda line: print(line, *_output_of(line, folder), sep="\n"),

@@ -22,13 +22,15 @@ ENDED = {
 }
 
 
-async def token(demo: RunningDemo, subject: str, tenant: str = "acme") -> str:
-    """Return a bearer token of the workshop client."""
-    secret = kept(demo.var_dir / "client-workshop", secrets.token_hex)
+async def token(
+    demo: RunningDemo, subject: str, tenant: str = "acme", client: str = "workshop"
+) -> str:
+    """Return a bearer token for a subject, as one of the issuer's clients."""
+    secret = kept(demo.var_dir / f"client-{client}", secrets.token_hex)
     form = {"grant_type": "client_credentials", "tenant": tenant, "subject": subject}
-    async with httpx.AsyncClient() as client:
-        answer = await client.post(
-            f"{demo.web_url}/oauth/token", data=form, auth=("workshop", secret)
+    async with httpx.AsyncClient() as http:
+        answer = await http.post(
+            f"{demo.web_url}/oauth/token", data=form, auth=(client, secret)
         )
     answer.raise_for_status()
     return answer.json()["access_token"]
