@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
-from a2a.server.cluster import TaskEventStream, TaskVersion, VersionedTaskStore
+from a2a.server.cluster import (
+    StoredTask,
+    TaskEventStream,
+    TaskVersion,
+    VersionedTaskStore,
+)
 from a2a.server.context import ServerCallContext
 from a2a.server.id_generator import IDGenerator, IDGeneratorContext
 from a2a.types import Message, SendMessageRequest, Task, TaskState
+from a2a.utils.errors import TaskNotFoundError
+from psycopg import OperationalError
 
 from billing_agent.executor.outcome import TERMINAL
 from billing_agent.stores.sends import Sends
 
 _STATE_KEY = "reserved-task-id"
+# Seconds between two looks at a first send that has no task yet, and how long a
+# failed one tries to be forgotten.
+_PAUSE = 0.05
+_GIVE_BACK = 1.0
 _INTERRUPTED = frozenset(
     {TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED}
 )
@@ -59,17 +71,28 @@ class Repeats:
     ) -> Claim | None:
         """Return what the send is; ``None`` for one that is never matched.
 
-        A first send of a new task has its task id reserved from here on.
+        A first send of a new task has its task id reserved from here on. The task of
+        a repeated one exists: should the first send fail or its replica die before
+        that, a repeated one becomes the first.
         """
         message = params.message
         if not (message.context_id or message.task_id):
             return None
-        owner = context.user.user_name
-        key = _key(message)
-        new_task = not message.task_id
+        if not (message.message_id and message.role and message.parts):
+            return None  # it will be refused
+        while True:
+            claim = await self._claim(message, context)
+            if claim.first or (await claim.task())[0] is not None:
+                break
+            await asyncio.sleep(_PAUSE)
+        if claim.first and claim.new_task:
+            context.state[_STATE_KEY] = claim.task_id
+        return claim
+
+    async def _claim(self, message: Message, context: ServerCallContext) -> Claim:
+        owner, key = context.user.user_name, _key(message)
         task_id, first = await self.sends.claim(owner, key, message.task_id)
-        if first and new_task:
-            context.state[_STATE_KEY] = task_id
+        new_task = not message.task_id
         return Claim(self, context, key, task_id, message.message_id, first, new_task)
 
 
@@ -96,10 +119,17 @@ class Claim:
     new_task: bool
 
     async def give_back(self) -> None:
-        """Forget a first send that was refused, so that it may be tried again."""
-        owner = self.context.user.user_name
-        stored_too = not self.new_task
-        await self.repeats.sends.forget(owner, self.key, stored_too=stored_too)
+        """Forget a first send that no task has heard, so that it may be tried again.
+
+        When the database is away the claim stays; for a new task it lapses.
+        """
+        owner, sends = self.context.user.user_name, self.repeats.sends
+        with suppress(OperationalError, TimeoutError):
+            async with asyncio.timeout(_GIVE_BACK):
+                stored = await self._stored()
+                if stored is None or not self._heard(stored.task):
+                    stored_too = not self.new_task
+                    await sends.forget(owner, self.key, stored_too=stored_too)
 
     async def settled(self) -> Task:
         """Wait until the first send's run has ended or asks back."""
@@ -118,8 +148,15 @@ class Claim:
             await self._changed(version)
 
     async def task(self) -> tuple[Task | None, TaskVersion]:
-        """Return the first send's task and its version as stored now."""
-        stored = await self.repeats.task_store.get(self.task_id, self.context)
+        """Return the first send's task and its version as stored now.
+
+        Raises:
+            TaskNotFoundError: the sends name a task that does not exist: nothing to
+                wait for.
+        """
+        stored = await self._stored()
+        if stored is None and not self.new_task:
+            raise TaskNotFoundError(f"Task {self.task_id} not found")
         return (stored.task, stored.version) if stored else (None, TaskVersion.MISSING)
 
     def is_settled(self, task: Task) -> bool:
@@ -131,9 +168,14 @@ class Claim:
         """
         if task.status.state in TERMINAL:
             return True
-        heard = any(entry.message_id == self.message_id for entry in task.history)
         asks = task.status.state in _INTERRUPTED and task.status.HasField("message")
-        return heard and asks
+        return self._heard(task) and asks
+
+    async def _stored(self) -> StoredTask | None:
+        return await self.repeats.task_store.get(self.task_id, self.context)
+
+    def _heard(self, task: Task) -> bool:
+        return any(entry.message_id == self.message_id for entry in task.history)
 
     async def _changed(self, version: TaskVersion) -> None:
         events = self.repeats.event_stream.subscribe(self.task_id, after=version)
