@@ -121,12 +121,6 @@ class Bus:
         self._listening.clear()
         await self._bring_in_line(execute)
 
-    async def _listen(self, execute: Execute, channel: str) -> None:
-        await execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-        self._listening.add(channel)
-        for subscriber in tuple(self._subscribers.get(channel, ())):
-            subscriber.gap()
-
     def _settle(self) -> None:
         busy = self._settling is not None and not self._settling.done()
         # A connection that is not open yet is brought in line when it opens.
@@ -141,9 +135,19 @@ class Bus:
 
     async def _bring_in_line(self, execute: Execute) -> None:
         """Listen to what has subscribers, and to nothing else."""
+        fresh: list[str] = []
         while self._listening != self._subscribers.keys():
             for channel in self._subscribers.keys() - self._listening:
-                await self._listen(execute, channel)
+                await execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+                self._listening.add(channel)
+                fresh.append(channel)
             for channel in self._listening - self._subscribers.keys():
                 await execute(sql.SQL("UNLISTEN {}").format(sql.Identifier(channel)))
                 self._listening.discard(channel)
+        # Soon, not now: a connection that is being opened is connected by then.
+        asyncio.get_running_loop().call_soon(self._report_gap, fresh)
+
+    def _report_gap(self, channels: list[str]) -> None:
+        for channel in channels:
+            for subscriber in tuple(self._subscribers.get(channel, ())):
+                subscriber.gap()

@@ -119,17 +119,18 @@ class Link:
                 cursor = await connection.execute(query, parameters)
                 return await cursor.fetchall() if cursor.description else []
             finally:
-                self._watch(connection)
+                if connection is self._connection:
+                    self._watch(connection)
 
     async def _keep(self) -> None:
         while True:
             await self._down.wait()
             await self._close()
             await self._reopen()
-            logger.info("%s: connected again", self._name)
+            logger.warning("%s: connected again", self._name)
 
     async def _reopen(self) -> None:
-        pause = 0.05
+        pause, level = 0.05, logging.WARNING
         while not self.connected:
             # Jitter, so that the replicas do not all come back in one instant.
             await asyncio.sleep(random.uniform(0, pause))  # noqa: S311
@@ -137,7 +138,9 @@ class Link:
             try:
                 await self._open()
             except psycopg.Error as error:
-                logger.warning("%s: cannot reconnect: %s", self._name, error)
+                logger.log(level, "%s: cannot reconnect: %s", self._name, error)
+                # One line for an outage is enough.
+                level = logging.DEBUG
 
     async def _open(self) -> None:
         connection: Connection = await AsyncConnection.connect(

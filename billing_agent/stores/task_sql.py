@@ -101,27 +101,6 @@ LOCK_ANY: Final = """
 SELECT id FROM billing_agent_a2atask WHERE id = %s AND owner = %s FOR UPDATE
 """
 
-# A claim whose task never came to be lapses: its replica died in between.
-FIRST_SEND: Final = """
-WITH won AS (
-    INSERT INTO billing_agent_a2asend AS held (owner, send_key, task_id)
-    VALUES (%(owner)s, %(key)s, %(id)s)
-    ON CONFLICT (owner, send_key) DO UPDATE
-    SET task_id = excluded.task_id, claimed_at = now()
-    WHERE held.claimed_at < now() - interval '10 seconds'
-    AND NOT EXISTS (SELECT FROM billing_agent_a2atask WHERE id = held.task_id)
-    RETURNING task_id
-)
-SELECT task_id FROM won
-UNION ALL
-SELECT task_id FROM billing_agent_a2asend
-WHERE owner = %(owner)s AND send_key = %(key)s AND NOT EXISTS (SELECT FROM won)
-"""
-
-FIND_SEND: Final = """
-SELECT task_id FROM billing_agent_a2asend WHERE owner = %s AND send_key = %s
-"""
-
 HEARTBEAT: Final = """
 UPDATE billing_agent_a2atask SET replica = %s, heartbeat_at = now() WHERE id = ANY(%s)
 """

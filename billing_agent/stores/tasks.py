@@ -167,30 +167,6 @@ class TaskStore(VersionedTaskStore):
         found = await rows(self._pool, sql.LATEST, (list(task_ids),))
         return {row[0]: TaskNotice(*row) for row in found}
 
-    async def first_send(self, owner: str, send_key: str, task_id: str) -> str:
-        """Claim a send for a new task; return the task that has it.
-
-        The first claim wins, on whichever replica, before any task is stored: a caller
-        that gets another id than ``task_id`` must follow that task and run nothing. A
-        claim whose task never came to be lapses after ten seconds.
-
-        Args:
-            owner: the authenticated user.
-            send_key: identity of the send, at most 64 characters.
-            task_id: the task this send would make.
-        """
-        parameters = {"owner": owner, "key": send_key, "id": task_id}
-        # A claim that committed under way is not in this statement's sight yet.
-        while not (found := await rows(self._pool, sql.FIRST_SEND, parameters)):
-            pass
-        first: str = found[0][0]
-        return first
-
-    async def find_send(self, owner: str, send_key: str) -> str | None:
-        """Return the task a send was claimed for, None when it is new."""
-        found = await rows(self._pool, sql.FIND_SEND, (owner, send_key))
-        return found[0][0] if found else None
-
     async def claim(self, task_id: str) -> None:
         """Write that the task runs on this replica from now on."""
         await self.heartbeat([task_id])

@@ -79,7 +79,7 @@ def eventually():
 
     async def eventually(condition):
         async with asyncio.timeout(10):
-            while not condition():  # noqa: ASYNC110
+            while not condition():
                 await asyncio.sleep(0.005)
 
     return eventually

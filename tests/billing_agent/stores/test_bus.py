@@ -50,7 +50,7 @@ async def test_a_subscription_made_before_the_start_counts(conninfo, eventually)
     assert not bus.connected
     await bus.start()
     try:
-        assert ear.gaps == 1
+        await eventually(lambda: ear.gaps == 1)
         await bus.notify("news", "1")
         await eventually(lambda: ear.heard == ["1"])
     finally:

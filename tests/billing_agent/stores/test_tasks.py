@@ -337,50 +337,6 @@ def test_a_notice_is_read_from_its_payload():
     assert TaskNotice.parse(payload) == TaskNotice("é", 3, "TASK_STATE_FAILED")
 
 
-# Sends
-
-
-@pytest.mark.statement(40)
-async def test_a_repeated_send_finds_the_first_ones_task(store):
-    assert await store.find_send("client-1", "key") is None
-    assert await store.first_send("client-1", "key", "t1") == "t1"
-    assert await store.first_send("client-1", "key", "t2") == "t1"
-    assert await store.find_send("client-1", "key") == "t1"
-
-
-@pytest.mark.statement(40)
-async def test_a_send_is_the_callers_own(store):
-    assert await store.first_send("client-1", "key", "t1") == "t1"
-    assert await store.first_send("client-2", "key", "t2") == "t2"
-    assert await store.first_send("client-1", "other", "t3") == "t3"
-
-
-@pytest.mark.statement(40)
-async def test_of_fifty_equal_sends_at_once_one_is_first(pool):
-    stores = [TaskStore(pool, f"replica-{number % 2}") for number in range(50)]
-    first = await asyncio.gather(
-        *(
-            store.first_send("client-1", "key", f"t{number}")
-            for number, store in enumerate(stores)
-        )
-    )
-    assert len(set(first)) == 1
-
-
-@pytest.mark.statement(40)
-async def test_a_claim_lapses_only_when_its_task_never_came(store, save, query):
-    for key, task_id in [("kept", "t1"), ("lapsed", "t2")]:
-        await store.first_send("client-1", key, task_id)
-    await save(a_task())
-    await query(
-        "UPDATE billing_agent_a2asend SET claimed_at = now() - interval '1 minute'"
-        " RETURNING 1"
-    )
-    assert await store.first_send("client-1", "kept", "t3") == "t1"
-    assert await store.first_send("client-1", "lapsed", "t3") == "t3"
-    assert await store.first_send("client-1", "lapsed", "t4") == "t3"
-
-
 # The sweeper's evidence
 
 

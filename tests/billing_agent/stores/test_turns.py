@@ -91,7 +91,7 @@ async def waiting_turn(turns):
             pass
 
     waiter = asyncio.create_task(wait())
-    while not turns._heads:  # noqa: ASYNC110
+    while not turns._heads:
         await asyncio.sleep(0)
     return waiter
 
