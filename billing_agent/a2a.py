@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from a2a.extensions.common import HTTP_EXTENSION_HEADER
 from a2a.server.agent_execution import AgentExecutor, RequestContextBuilder
 from a2a.server.cluster import TaskEventStream, VersionedTaskStore
-from a2a.server.routes import (
-    create_agent_card_routes,
-    create_jsonrpc_routes,
-    create_rest_routes,
-)
+from a2a.server.routes import create_agent_card_routes
 from a2a.types import AgentCard
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.routing import BaseRoute, Mount, Route, Router
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from billing_agent.card import CARD_PATH, REST_PATH, RPC_PATH
+from billing_agent.dispatch import Routes, rest_routes, rpc_route
 from billing_agent.handler import Handler
 from billing_agent.repeats import Repeats
 from billing_agent.request_context import ConversationContextBuilder
@@ -56,8 +52,8 @@ def build_application(
     context_builder: RequestContextBuilder | None = None,
     limits: Limits | None = None,
     routes: Sequence[BaseRoute] = (),
-    elsewhere: ASGIApp | None = None,
-) -> ASGIApp:
+    elsewhere: Mapping[str, ASGIApp] | None = None,
+) -> A2AApplication:
     """Return the ASGI application that serves an executor over A2A 1.0.
 
     Any executor can be served: the transport, the filter and the stores do not know
@@ -75,7 +71,8 @@ def build_application(
         context_builder: by default the one that keeps tasks in their conversation.
         limits: see ``Limits``.
         routes: more routes behind the same filter.
-        elsewhere: serves every other path; without it they answer 404.
+        elsewhere: what is served in front of the filter, by the beginning of its
+            paths.
     """
     limits = limits or Limits()
     handler = Handler(
@@ -92,62 +89,41 @@ def build_application(
         validate_input_modes=True,
         interrupted_task_timeout=limits.parked_timeout,
     )
-    router = Router(
+    served = Routes(
         [
             *create_agent_card_routes(card, cache_control="public, max-age=300"),
-            *_rest_routes(handler),
-            *create_jsonrpc_routes(handler, RPC_PATH),
+            *rest_routes(handler),
+            rpc_route(handler),
             *routes,
-        ],
-        redirect_slashes=False,
+        ]
     )
-    guarded = guard(StreamLimit(router, limits.stream_bytes))
+    guarded = guard(StreamLimit(served, limits.stream_bytes))
     extensions = [extension.uri for extension in card.capabilities.extensions]
     named = _Named(guarded, replica, frozenset(extensions))
-    return A2AApplication(named, handler, _paths(routes), elsewhere)
-
-
-def _rest_routes(handler: Handler) -> list[BaseRoute]:
-    """Return the HTTP+JSON routes without the SDK's tenant mount.
-
-    That mount would sit at the root, before the prefix, and take the tenant from
-    the path: the caller's own word.
-    """
-    routes = create_rest_routes(handler, path_prefix=REST_PATH)
-    return [route for route in routes if not isinstance(route, Mount)]
-
-
-def _paths(routes: Sequence[BaseRoute]) -> frozenset[str]:
-    exact = {route.path for route in routes if isinstance(route, Route)}
-    return frozenset(exact | {CARD_PATH, RPC_PATH})
+    return A2AApplication(named, handler, elsewhere or {})
 
 
 class A2AApplication:
-    """Sends A2A paths to the guarded routes and all others elsewhere.
+    """Sends every path to the guarded routes, but those served elsewhere.
 
     ``handler`` is public so that the process can drain it: Daphne sends no lifespan
     events.
     """
 
     def __init__(
-        self,
-        guarded: ASGIApp,
-        handler: Handler,
-        paths: frozenset[str],
-        elsewhere: ASGIApp | None,
+        self, guarded: ASGIApp, handler: Handler, elsewhere: Mapping[str, ASGIApp]
     ) -> None:
         self.handler = handler
         self._guarded = guarded
-        self._paths = paths
         self._elsewhere = elsewhere
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
-        ours = path in self._paths or path.startswith(REST_PATH + "/")
-        if ours or self._elsewhere is None:
-            await self._guarded(scope, receive, send)
-        else:
-            await self._elsewhere(scope, receive, send)
+        for beginning, app in self._elsewhere.items():
+            if path.startswith(beginning):
+                await app(scope, receive, send)
+                return
+        await self._guarded(scope, receive, send)
 
 
 class _Named:

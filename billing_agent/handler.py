@@ -29,6 +29,7 @@ from a2a.utils.task import apply_history_length
 
 from billing_agent.executor.outcome import ends_run
 from billing_agent.repeats import Claim, Repeats
+from billing_agent.request_context import check_message
 
 logger = logging.getLogger(__name__)
 
@@ -41,12 +42,13 @@ async def opaque_errors() -> AsyncIterator[None]:
     except A2AError as error:
         if not isinstance(error, InternalError):
             raise
-        raise _hidden(error) from None
+        raise hidden(error) from None
     except Exception as error:
-        raise _hidden(error) from None
+        raise hidden(error) from None
 
 
-def _hidden(error: Exception) -> InternalError:
+def hidden(error: BaseException) -> InternalError:
+    """Return what a caller is told of an exception; the log has the same id."""
     error_id = secrets.token_hex(6)
     logger.error("Request failed [error_id=%s]", error_id, exc_info=error)
     return InternalError(message=f"Internal error. (error_id: {error_id})")
@@ -106,11 +108,12 @@ class Handler(DefaultRequestHandlerV2):
     async def _claimed(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncIterator[Claim | None]:
-        """Hold a send's claim; a send that is refused gives it back."""
+        """Hold a send's claim; a send that fails gives it back."""
+        check_message(params.message)
         claim = await self._repeats.claim(params, context) if self._repeats else None
         try:
             yield claim
-        except A2AError:
+        except Exception:
             if claim is not None and claim.first:
                 await claim.give_back()
             raise
@@ -118,7 +121,9 @@ class Handler(DefaultRequestHandlerV2):
     async def _send(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> Message | Task:
-        sending = asyncio.ensure_future(super().on_message_send(params, context))
+        sending: asyncio.Future[Message | Task] = asyncio.ensure_future(
+            super().on_message_send(params, context)
+        )
         try:
             if await self._in_time(sending, params):
                 return sending.result()
@@ -184,16 +189,19 @@ class Handler(DefaultRequestHandlerV2):
         self, params: GetTaskRequest, context: ServerCallContext
     ) -> Task | None:
         async with opaque_errors():
-            return await super().on_get_task(params, context)
+            task: Task | None = await super().on_get_task(params, context)
+            return task
 
     async def on_list_tasks(
         self, params: ListTasksRequest, context: ServerCallContext
     ) -> ListTasksResponse:
         async with opaque_errors():
-            return await super().on_list_tasks(params, context)
+            page: ListTasksResponse = await super().on_list_tasks(params, context)
+            return page
 
     async def on_cancel_task(
         self, params: CancelTaskRequest, context: ServerCallContext
     ) -> Task | None:
         async with opaque_errors():
-            return await super().on_cancel_task(params, context)
+            task: Task | None = await super().on_cancel_task(params, context)
+            return task

@@ -24,6 +24,8 @@ _GRPC_STATUS = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
     403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    405: "UNIMPLEMENTED",
     413: "INVALID_ARGUMENT",
     421: "FAILED_PRECONDITION",
     429: "RESOURCE_EXHAUSTED",
@@ -106,6 +108,22 @@ class RateExceeded(Later):
         super().__init__("too many requests", retry_after)
 
 
+class NotServed(RequestRefused):
+    """Nothing is served at this path, or not by this method.
+
+    Args:
+        status: 404 or 405.
+        allowed: the methods served there, as the Allow header writes them.
+    """
+
+    code = -32601
+
+    def __init__(self, status: int, allowed: str = "") -> None:
+        super().__init__("this method is not served here" if allowed else "not found")
+        self.status = status
+        self.allowed = allowed
+
+
 class Unexpected(RequestRefused):
     """Something broke; the log says what, the caller does not learn it."""
 
@@ -175,6 +193,8 @@ def _headers(error: RequestRefused) -> Iterable[tuple[bytes, bytes]]:
         yield b"www-authenticate", challenge.encode()
     if isinstance(error, Later):
         yield b"retry-after", str(max(1, math.ceil(error.retry_after))).encode()
+    if isinstance(error, NotServed) and error.allowed:
+        yield b"allow", error.allowed.encode()
 
 
 async def refuse(

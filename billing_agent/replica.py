@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -123,7 +123,7 @@ class Replica:
         extensions: Sequence[AgentExtension] = (),
         context_builder: RequestContextBuilder | None = None,
         routes: Sequence[BaseRoute] = (),
-        elsewhere: ASGIApp | None = None,
+        elsewhere: Mapping[str, ASGIApp] | None = None,
     ) -> None:
         """Begin to answer: build the application, listen for cancels, sweep."""
         token_url = settings.OIDC_ISSUER + TOKEN_PATH

@@ -7,12 +7,29 @@ import unicodedata
 from a2a.server.agent_execution import RequestContext, RequestContextBuilder
 from a2a.server.cluster import VersionedTaskStore
 from a2a.server.context import ServerCallContext
-from a2a.types import SendMessageRequest, Task
-from a2a.utils.errors import InvalidParamsError
+from a2a.types import Message, SendMessageRequest, Task
+from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 
 from billing_agent.repeats import reserved
 
 CONTEXT_ID_LIMIT = 128
+TASK_ID_LIMIT = 128
+
+
+def check_message(message: Message) -> None:
+    """Refuse a message that nothing should be looked up or written for.
+
+    Raises:
+        InvalidParamsError: its context id cannot be used, or a part has no content.
+        TaskNotFoundError: its task id is longer than any task's.
+    """
+    if message.context_id:
+        check_context_id(message.context_id)
+    if len(message.task_id) > TASK_ID_LIMIT:
+        raise TaskNotFoundError(f"Task {message.task_id} not found")
+    for position, part in enumerate(message.parts):
+        if part.WhichOneof("content") is None:
+            raise InvalidParamsError(message=f"parts[{position}] has no content")
 
 
 def check_context_id(context_id: str) -> None:
@@ -56,13 +73,14 @@ class ConversationContextBuilder(RequestContextBuilder):
         """Return the request context.
 
         Raises:
-            InvalidParamsError: the context id cannot be used.
+            InvalidParamsError: the message or its context id cannot be used.
+            TaskNotFoundError: the task id is longer than any task's.
         """
+        if params is not None:
+            check_message(params.message)
         if task_id and not context_id:
             stored = await self._task_store.get(task_id, context)
             context_id = stored.task.context_id if stored else None
-        if context_id:
-            check_context_id(context_id)
         return RequestContext(
             call_context=context,
             request=params,

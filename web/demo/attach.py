@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.conf import settings
 from starlette.types import ASGIApp
 
@@ -30,7 +32,7 @@ def default_switches() -> Switches:
     )
 
 
-def serve(replica: Replica, *, elsewhere: ASGIApp) -> None:
+def serve(replica: Replica, *, elsewhere: Mapping[str, ASGIApp]) -> None:
     """Serve a replica whose callers may choose the demo switches."""
     default = default_switches()
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.core.management import BaseCommand, CommandError
 from django.core.management.base import CommandParser
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from billing_agent.executor.config import OutputMode
 from billing_agent.replica import Replica, open_replica
 from billing_agent.serving import PortTaken, serve
 from web.demo import attach
 
+# What of Django a replica serves; pages and token issuer are the web process's.
+_DJANGO = ("/admin/", "/static/")
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -30,7 +32,7 @@ class ReplicaProcess:
     async def start(self) -> None:
         """Connect, build the executor, begin to serve."""
         self._replica = await open_replica(self._name)
-        django = get_asgi_application()
+        django = dict.fromkeys(_DJANGO, cast("ASGIApp", get_asgi_application()))
         if settings.DEMO_SWITCHES:
             attach.serve(self._replica, elsewhere=django)
         else:
