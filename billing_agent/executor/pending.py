@@ -47,14 +47,19 @@ def answer(waiting: OpenCall, content: types.Content) -> types.Content:
     """Return a user's words as the response to the call that asked for them.
 
     ADK refuses a message that mixes a function response with text, so the text goes
-    into the response; other parts stay beside it.
+    into the response; other parts stay beside it. A peer that sends a function
+    response itself cannot know the call's id, which never leaves: it is set here.
     """
     parts = content.parts or []
     text = "\n".join(part.text for part in parts if part.text)
-    others = [part for part in parts if not part.text]
-    return types.Content(
-        role="user", parts=[_response(waiting.call, {"answer": text}), *others]
-    )
+    body: dict[str, Any] = {"answer": text} if text else {}
+    others: list[types.Part] = []
+    for part in parts:
+        if part.function_response:
+            body |= part.function_response.response or {}
+        elif not part.text:
+            others.append(part)
+    return types.Content(role="user", parts=[_response(waiting.call, body), *others])
 
 
 async def close(

@@ -6,7 +6,10 @@ import asyncio
 import secrets
 
 import pytest
+from a2a.types import TaskStatusUpdateEvent
+from google.protobuf.json_format import MessageToDict, ParseDict
 
+from orchestrator.reply import function_response
 from tests.peer import Refused, state, texts
 
 pytestmark = pytest.mark.processes
@@ -123,6 +126,25 @@ async def test_a_follow_up_may_name_its_task_only(replicas):
 
     assert state(answered) == "COMPLETED"
     assert answered["contextId"] == "ctx-41"
+
+
+@pytest.mark.statement(48)
+async def test_a_function_response_to_a_received_question_continues_its_task(replicas):
+    a, _ = replicas
+    async with a.stream(QUESTION, context_id="ctx-41") as events:
+        received = [event async for event in events][-1]
+    asked = ParseDict(received["statusUpdate"], TaskStatusUpdateEvent())
+
+    reply = function_response(asked, "ask_user", {"answer": LINE})
+    message = MessageToDict(reply)
+    answered = (await a.rpc("SendMessage", {"message": message}))["task"]
+
+    assert message["taskId"] == received["statusUpdate"]["taskId"]
+    assert message["contextId"] == "ctx-41"
+    assert message["parts"][0]["data"]["response"] == {"answer": LINE}
+    assert answered["id"] == message["taskId"]
+    assert state(answered) == "COMPLETED"
+    assert "1,055.00" in texts(answered)[0]
 
 
 @pytest.mark.case(2)
