@@ -8,7 +8,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from a2a.server.agent_execution import AgentExecutor, RequestContextBuilder
+from a2a.server.agent_execution import (
+    AgentExecutor,
+    RequestContext,
+    RequestContextBuilder,
+)
 from a2a.types import AgentExtension
 from django.conf import settings
 from google.adk.agents import LlmAgent
@@ -35,6 +39,7 @@ from billing_agent.identity.guard import guarded
 from billing_agent.identity.issuer import TOKEN_PATH
 from billing_agent.stores.bus import Bus
 from billing_agent.stores.event_stream import EventStream
+from billing_agent.stores.memory import MemoryService, by_user
 from billing_agent.stores.pool import Pool, open_pool
 from billing_agent.stores.sends import Sends
 from billing_agent.stores.sessions import SessionService
@@ -111,10 +116,15 @@ class Replica:
             turns=self.turns,
             replica=self.name,
             config=config,
+            memory=self._memory,
         )
         return (
             executor.with_hook(continuity(executor.conversation)) if fixed else executor
         )
+
+    def _memory(self, context: RequestContext) -> MemoryService:
+        """Return memory within one conversation, as ADK's user is the context."""
+        return MemoryService(self.pool, by_user(context.call_context.user.user_name))
 
     def serve(
         self,

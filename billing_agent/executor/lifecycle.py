@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import replace
@@ -56,7 +57,7 @@ class Executor(AgentExecutor):
         turns: serialises the turns of a conversation.
         replica: this replica's name, for the facts.
         config: see ``ExecutorConfig``.
-        memory: memory service for the runner, if the agent recalls.
+        memory: gives a request's memory service, if the agent recalls.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Executor(AgentExecutor):
         turns: Turns,
         replica: str,
         config: ExecutorConfig,
-        memory: BaseMemoryService | None = None,
+        memory: Callable[[RequestContext], BaseMemoryService] | None = None,
     ) -> None:
         self._agent = agent
         self._app_name = app_name
@@ -138,8 +139,9 @@ class Executor(AgentExecutor):
         """Work once the conversation is free; return whether the agent asks back."""
         wait = self._config.turn_wait
         talk = self.conversation(context)
-        make_runner = partial(self._runner, talk)
-        turn = Turn(context, run, talk, make_runner, self._config)
+        memory = self._memory(context) if self._memory else None
+        make_runner = partial(self._runner, talk, memory)
+        turn = Turn(context, run, talk, make_runner, self._config, memory)
         try:
             async with self._turns.turn(_subject(context), run.context_id, wait):
                 return await turn.take()
@@ -148,13 +150,13 @@ class Executor(AgentExecutor):
             await move(run, TaskState.TASK_STATE_REJECTED, "conversation busy")
             return False
 
-    def _runner(self, talk: Conversation) -> Runner:
+    def _runner(self, talk: Conversation, memory: BaseMemoryService | None) -> Runner:
         # No artifact service: the agent saves none, and saving one fails loudly.
         return Runner(
             app_name=self._app_name,
             agent=self._agent,
             session_service=talk.service,
-            memory_service=self._memory,
+            memory_service=memory,
         )
 
     def _origin(self, context: RequestContext) -> facts.Origin:

@@ -13,6 +13,7 @@ from a2a.server.agent_execution import RequestContext
 from a2a.types import Message, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent
 from google.adk.agents.run_config import RunConfig
 from google.adk.events.event import Event
+from google.adk.memory import BaseMemoryService
 from google.adk.runners import Runner
 from google.genai import types
 
@@ -48,6 +49,7 @@ class Turn:
         talk: the conversation, within the caller's scope.
         make_runner: builds ADK's runner over the same session service.
         config: the executor's.
+        memory: the runner's memory service, if the agent recalls.
     """
 
     context: RequestContext
@@ -55,6 +57,7 @@ class Turn:
     talk: Conversation
     make_runner: Callable[[], Runner]
     config: ExecutorConfig
+    memory: BaseMemoryService | None = None
 
     async def take(self) -> bool:
         """Run the agent and enqueue the final status; return whether it asks back."""
@@ -88,6 +91,7 @@ class Turn:
         await move(self.run, TaskState.TASK_STATE_WORKING)
         leaving = output(self.config.output_mode, self.run.task_id, self.run.context_id)
         asked: str | None = None
+        answers: list[Event] = []
         events = runner.run_async(
             user_id=self.talk.user_id,
             session_id=session_id,
@@ -100,11 +104,14 @@ class Turn:
                     raise AgentReportedError(event.error_code, event.error_message)
                 if event.get_function_calls():
                     asked = pending.question(event)
+                elif event.is_final_response():
+                    answers.append(event)
                 if event.content and event.content.parts:
                     asks = bool(event.long_running_tool_ids)
                     update = None if asks else leaving.convert(event)
                     update = await self._hooked(update, event)
                     await self._release(leaving.keep(event, update))
+        await self._remember(session_id, answers)
         await self._release(leaving.end())
         return asked
 
@@ -121,6 +128,16 @@ class Turn:
             content = pending.answer(waiting.pop(), content)
         await pending.close(self.talk.service, session, waiting)
         return session.id, content
+
+    async def _remember(self, session_id: str, answers: list[Event]) -> None:
+        """Keep what was answered for later conversations to recall."""
+        if self.memory is not None and answers:
+            await self.memory.add_events_to_memory(
+                app_name=self.talk.app_name,
+                user_id=self.talk.user_id,
+                events=answers,
+                session_id=session_id,
+            )
 
     def _run_config(self) -> RunConfig:
         config = self.config.run_config
