@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 from a2a.types import StreamResponse, TaskState
@@ -40,7 +41,7 @@ def interleaved(events: list[dict]) -> bool:
     The answer that closes an abandoned call belongs to that call's run.
     """
     runs = [event["invocation_id"] for event in events if not _closes(event)]
-    changes = sum(one != other for one, other in zip(runs, runs[1:], strict=False))
+    changes = sum(one != other for one, other in pairwise(runs))
     return changes + 1 > len(set(runs))
 
 

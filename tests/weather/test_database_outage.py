@@ -62,9 +62,11 @@ def outage(request):
         "RUN_TIMEOUT": "20",
         "SWEEP_INTERVAL": "1",
     }
-    with running_server() as server:
-        with running_demo(DATABASE_URL=server.url, **settings) as demo:
-            yield asyncio.run(_go_through(demo, server, how, seconds))
+    with (
+        running_server() as server,
+        running_demo(DATABASE_URL=server.url, **settings) as demo,
+    ):
+        yield asyncio.run(_go_through(demo, server, how, seconds))
 
 
 async def _go_through(demo, server, how, seconds):
@@ -107,12 +109,13 @@ def _in_mid_run(a, b, router):
 
 def _while_away(a, b, router, asked, run):
     text = "list my invoices"
+    sends = [{"context_id": f"away-{n}", "message_id": "m-1"} for n in range(1, 5)]
     answer = {"task_id": asked["id"], "message_id": ANSWER_ID}
     return {
-        "send to a": _task(a.send(text, context_id="away-1")),
-        "send to b": _task(b.send(text, context_id="away-2", now=True)),
-        "send to the router": _task(router.send(text, context_id="away-3")),
-        "stream": _end(a.stream(text, context_id="away-4")),
+        "send to a": _task(a.send(text, **sends[0])),
+        "send to b": _task(b.send(text, **sends[1], now=True)),
+        "send to the router": _task(router.send(text, **sends[2])),
+        "stream": _end(a.stream(text, **sends[3])),
         "answer": _task(a.send("The compute line.", **answer)),
         "get": _task(a.get(run["id"])),
         "cancel": _task(b.cancel(run["id"])),
@@ -217,9 +220,18 @@ async def test_the_parked_question_can_be_answered(outage):
 
 async def test_a_send_that_got_an_error_may_be_sent_again(outage):
     async with outage.peers() as (a, _, _):
-        context_id = f"again-{secrets.token_hex(2)}"
-        same = {"context_id": context_id, "message_id": "m-1"}
-        assert state(await a.send("list my invoices", **same)) == "COMPLETED"
+        for context_id in ("away-1", "away-2", "away-3", "away-4"):
+            same = {"context_id": context_id, "message_id": "m-1"}
+            again = await a.send("list my invoices", **same)
+            ended = await a.until(again["id"])
+            assert state(ended) in {"COMPLETED", "FAILED"}
+            assert _ids(ended["history"]).count("m-1") == 1
+            (only,) = (await a.rpc("ListTasks", {"contextId": context_id}))["tasks"]
+            assert only["id"] == ended["id"]
+
+
+def _ids(history):
+    return [message["messageId"] for message in history]
 
 
 async def test_cancels_and_subscriptions_cross_replicas_again(outage):
