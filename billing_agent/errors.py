@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 
@@ -84,6 +85,14 @@ class CallerForbidden(RequestRefused):
 
     status = 403
     code = -32000
+
+
+def shown_to_callers() -> bool:
+    """Return whether ``ADK_DEBUG_ERRORS`` adds exceptions to what a caller reads.
+
+    It is for a machine that nobody else reaches.
+    """
+    return os.environ.get("ADK_DEBUG_ERRORS", "").lower() in {"1", "true"}
 
 
 @dataclass(frozen=True, slots=True)

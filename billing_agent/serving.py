@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
 import socket
 import sys
 from typing import TYPE_CHECKING
 
-from billing_agent.errors import BillingError
+from django.conf import settings
+
+from billing_agent.errors import BillingError, shown_to_callers
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -20,13 +23,48 @@ _TAKEN = (
 )
 
 
-class PortTaken(BillingError):
+class CannotServe(BillingError):
+    """A process must not or cannot listen; the message is one line for a person."""
+
+
+class Exposed(CannotServe):
+    """The process would give away, on ``host``, what is meant for one machine."""
+
+    def __init__(self, host: str, reason: str) -> None:
+        super().__init__(f"not on {host}, which others can reach: {reason}")
+        self.host = host
+
+
+class PortTaken(CannotServe):
     """Another process listens on the port; ``option`` is how to choose another."""
 
     def __init__(self, port: int, option: str = "--port") -> None:
         super().__init__(f"port {port} is taken; choose another with {option}")
         self.port = port
         self.option = option
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address to listen on is reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def check_exposure(host: str) -> None:
+    """Make sure that no exception would be shown to other machines.
+
+    Raises:
+        Exposed: ``DEBUG`` or ``ADK_DEBUG_ERRORS`` is on, and ``host`` no loopback
+            address.
+    """
+    if is_loopback(host):
+        return
+    if shown_to_callers():
+        raise Exposed(host, "ADK_DEBUG_ERRORS shows exceptions to callers")
+    if settings.DEBUG:
+        raise Exposed(host, "DEBUG shows code and settings on every error page")
 
 
 def check_port(port: int, host: str = "127.0.0.1", option: str = "--port") -> None:
@@ -74,8 +112,10 @@ def serve(
         abandon_after: seconds a handler may go on after its client left.
 
     Raises:
+        Exposed: see ``check_exposure``; before ``startup`` ran.
         PortTaken: before ``startup`` ran.
     """
+    check_exposure(host)
     check_port(port, host)
     # Importing Daphne installs a Twisted reactor: only for a process that serves.
     from billing_agent._daphne import DrainingServer

@@ -48,7 +48,7 @@ async def start(request: HttpRequest) -> HttpResponse:
         sending.start(run, 1)
         place = Place(STEP_OF_TURN[1])
     response = asked.sent_on(request, asked.address(run.id, place))
-    visitors.remember(request, response, visitor)
+    visitors.remember(response, visitor)
     return response
 
 

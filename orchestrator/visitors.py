@@ -7,6 +7,8 @@ import secrets
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
+
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
@@ -31,7 +33,7 @@ def known_or_new(request: HttpRequest) -> str:
     return known(request) or secrets.token_urlsafe(24)
 
 
-def remember(request: HttpRequest, response: HttpResponse, visitor: str) -> None:
+def remember(response: HttpResponse, visitor: str) -> None:
     """Give the cookie to the browser: out of reach of scripts and other sites."""
     response.set_cookie(
         COOKIE,
@@ -39,7 +41,7 @@ def remember(request: HttpRequest, response: HttpResponse, visitor: str) -> None
         max_age=MONTH,
         httponly=True,
         samesite="Lax",
-        secure=request.is_secure(),
+        secure=settings.SESSION_COOKIE_SECURE,
     )
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, cast
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
-from channels.security.websocket import AllowedHostsOriginValidator
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 
@@ -24,8 +23,7 @@ import_module(settings.ROOT_URLCONF)
 # These need the apps.
 from orchestrator.sockets import websocket_urlpatterns  # noqa: E402
 from web.health import Liveness  # noqa: E402
+from web.origin import SameOriginSockets  # noqa: E402
 
-sockets = AllowedHostsOriginValidator(
-    AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
-)
+sockets = SameOriginSockets(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
 application = ProtocolTypeRouter({"http": Liveness(pages), "websocket": sockets})

@@ -130,6 +130,10 @@ WHITENOISE_USE_FINDERS = True
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 
 WEB_URL = environment.text("WEB_URL").rstrip("/")
+# TLS ends in front of this process: its own scheme says nothing about the browser's.
+CSRF_TRUSTED_ORIGINS = [WEB_URL]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = WEB_URL.startswith("https://")
+CSRF_COOKIE_HTTPONLY = True
 PUBLIC_URL = environment.text("PUBLIC_URL").rstrip("/")
 REPLICAS = dict(pair.split("=", 1) for pair in environment.names("REPLICAS"))
 OIDC_ISSUER = environment.text("OIDC_ISSUER") or WEB_URL

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +17,8 @@ from a2a.types import (
     TaskStatus,
     TaskStatusUpdateEvent,
 )
+
+from billing_agent.errors import shown_to_callers
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ class Failure:
     def status(self, task_id: str, context_id: str) -> TaskStatusUpdateEvent:
         """Return the status event for a task."""
         text = f"Agent execution failed. (error_id: {self.error_id})"
-        if os.environ.get("ADK_DEBUG_ERRORS", "").lower() in {"1", "true"}:
+        if shown_to_callers():
             kind = type(self.error)
             text += f": {kind.__module__}.{kind.__qualname__}: {self.error}"
         return status(task_id, context_id, TaskState.TASK_STATE_FAILED, text)

@@ -10,7 +10,7 @@ from django.core.management import BaseCommand, CommandError
 from billing_agent.identity.guard import guarded
 from billing_agent.router.contexts import TaskContexts
 from billing_agent.router.proxy import Router, no_contexts
-from billing_agent.serving import PortTaken, serve
+from billing_agent.serving import CannotServe, serve
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1")
 
     def handle(self, *, port: int, host: str, **options: Any) -> None:
-        """Serve; exit 2 when the port is taken."""
+        """Serve; exit 2 when it must not or cannot."""
         url = settings.DATABASE_URL
         contexts = TaskContexts(url) if url else None
         router = Router(settings.REPLICAS, task_contexts=contexts or no_contexts)
@@ -53,5 +53,5 @@ class Command(BaseCommand):
                 startup=startup,
                 shutdown=shutdown,
             )
-        except PortTaken as error:
+        except CannotServe as error:
             raise CommandError(str(error), returncode=2) from None

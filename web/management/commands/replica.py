@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -14,12 +13,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from billing_agent.executor.config import OutputMode
 from billing_agent.replica import Replica, open_replica
-from billing_agent.serving import PortTaken, serve
+from billing_agent.serving import CannotServe, serve
 from web.demo import attach
+from web.production import check_secrets
 
 # What of Django a replica serves; pages and token issuer are the web process's.
 _DJANGO = ("/admin/", "/static/")
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class ReplicaProcess:
@@ -73,13 +72,9 @@ class Command(BaseCommand):
         if url is None:
             known = ", ".join(settings.REPLICAS)
             raise CommandError(f"REPLICAS has {known}, not {name}", returncode=2)
-        if os.environ.get("ADK_DEBUG_ERRORS") and host not in _LOOPBACK:
-            raise CommandError(
-                f"ADK_DEBUG_ERRORS shows exceptions to callers: not on {host}",
-                returncode=2,
-            )
         process = ReplicaProcess(name)
         try:
+            check_secrets(host)
             serve(
                 process,
                 port=port or urlsplit(url).port or 8001,
@@ -87,5 +82,5 @@ class Command(BaseCommand):
                 startup=process.start,
                 shutdown=process.stop,
             )
-        except PortTaken as error:
+        except CannotServe as error:
             raise CommandError(str(error), returncode=2) from None

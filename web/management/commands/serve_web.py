@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from billing_agent.serving import PortTaken, serve
+from billing_agent.serving import CannotServe, serve
 from web.pooling import close_shared, share_connections
+from web.production import check_secrets
 
 
 class Command(BaseCommand):
@@ -26,7 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Serve until stopped; exit 2 with one line when the port is taken."""
+        """Serve until stopped; exit 2 with one line when it must not or cannot."""
         from web.static_files import collect_when_changed
 
         # Whitenoise looks for the files once, when the application is made.
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         share_connections()
         live = Live(settings.DATABASE_URL)
         try:
+            check_secrets(options["host"])
             serve(
                 application,
                 port=options["port"],
@@ -44,7 +46,7 @@ class Command(BaseCommand):
                 startup=live.start,
                 shutdown=live.stop,
             )
-        except PortTaken as error:
+        except CannotServe as error:
             self.stderr.write(str(error))
             sys.exit(2)
         finally:
