@@ -100,7 +100,7 @@ class Button:
 
 
 LABELS: dict[str, Text] = {
-    "continuity": _("fix"),
+    "continuity": _("continuity fix"),
     "affinity": _("affinity"),
     "output": _("output"),
     "sessions": _("session store"),
@@ -123,6 +123,7 @@ WORDS: dict[str, Text] = {
 _SENDS: dict[int, Text] = {
     1: _("Send the question"),
     2: _("Send the reply"),
+    3: _("Send a third message"),
 }
 
 

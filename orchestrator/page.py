@@ -146,12 +146,19 @@ def next_step(page: Page) -> Move:
     """Return what the step control does: a step on, or the story's next turn."""
     target = page.place.step + 1
     if target > LAST_STEP:
-        return Move()
+        return _third_turn(page)
     if page.recorded.steps[target].events:
         return Move(Place(target))
     if page.claimed and target <= _reach(page.claimed):
         return Move(Place(target))
     return _beyond(page)
+
+
+def _third_turn(page: Page) -> Move:
+    """Return the move after the story's end: one more message, for the curious."""
+    free = not page.claimed and not page.recorded.failure
+    third = STORY_TURNS + 1
+    return Move(turn=third) if free and page.recorded.next_turn == third else Move()
 
 
 def _reach(turn: int) -> int:

@@ -42,6 +42,7 @@ NAMES = (
     "moves",
     "health",
 )
+_TEMPLATES = {name: get_template(f"orchestrator/parts/{name}.html") for name in NAMES}
 WAIT_NOTICE = timedelta(seconds=2)
 MOST_KEPT = 128
 _kept: OrderedDict[tuple[str, int, Sight], dict[str, str]] = OrderedDict()
@@ -97,8 +98,7 @@ def render(snapshot: Snapshot, seen: Sight) -> dict[str, str]:
     if key not in _kept:
         shown = {**context(snapshot, seen), "mark": mark(snapshot, seen)}
         _kept[key] = {
-            name: get_template(f"orchestrator/parts/{name}.html").render(shown)
-            for name in NAMES
+            name: template.render(shown) for name, template in _TEMPLATES.items()
         }
     _kept.move_to_end(key)
     while len(_kept) > MOST_KEPT:

@@ -35,7 +35,7 @@ class Snapshots:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Snapshot] = OrderedDict()
-        self._lock = asyncio.Lock()
+        self._reading: dict[str, asyncio.Task[Snapshot]] = {}
 
     async def fresh(self, run_id: str) -> Snapshot:
         """Return the run as it is now.
@@ -43,32 +43,44 @@ class Snapshots:
         Raises:
             RunUnknown: there is no such run.
         """
-        async with self._lock:
-            return await self._read(run_id)
-
-    async def at_least(self, run_id: str, seq: int) -> Snapshot:
-        """Return the run with event ``seq``; read once, however many ask.
-
-        Raises:
-            RunUnknown: there is no such run.
-        """
-        async with self._lock:
-            kept = self._kept.get(run_id)
-            if kept is not None and kept.seq >= seq:
-                return kept
-            return await self._read(run_id)
-
-    async def _read(self, run_id: str) -> Snapshot:
-        kept = self._kept.pop(run_id, None)
         run = await runs.get(run_id)
+        kept = self._kept.get(run_id)
         events = kept.events if kept and kept.seq <= run.last_seq else ()
         if run.last_seq > len(events):
             events += tuple(await runs.read(run_id, after=len(events)))
         # What was recorded after the run was read waits for the next reading.
-        self._kept[run_id] = snapshot = Snapshot(run, events[: run.last_seq])
+        snapshot = Snapshot(run, events[: run.last_seq])
+        self._keep(snapshot)
+        return snapshot
+
+    async def at_least(self, run_id: str, seq: int) -> Snapshot:
+        """Return the run with event ``seq``, read once however many ask.
+
+        Args:
+            run_id: the run.
+            seq: a number that is known to be recorded.
+
+        Raises:
+            RunUnknown: there is no such run.
+        """
+        kept = self._kept.get(run_id)
+        if kept is not None and kept.seq >= seq:
+            return kept
+        found = await self._read_together(run_id)
+        # The reading that was joined may have begun before the event was recorded.
+        return found if found.seq >= seq else await self._read_together(run_id)
+
+    async def _read_together(self, run_id: str) -> Snapshot:
+        if run_id not in self._reading:
+            self._reading[run_id] = reading = asyncio.create_task(self.fresh(run_id))
+            reading.add_done_callback(lambda _: self._reading.pop(run_id))
+        return await asyncio.shield(self._reading[run_id])
+
+    def _keep(self, snapshot: Snapshot) -> None:
+        self._kept[snapshot.run.id] = snapshot
+        self._kept.move_to_end(snapshot.run.id)
         while len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
-        return snapshot
 
     async def aclose(self) -> None:
         """Forget everything."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
+
+from django.http.cookie import parse_cookie
 
 from django.conf import settings
 
@@ -54,9 +55,5 @@ def of_scope(scope: dict[str, Any]) -> str:
     """Return the cookie in the headers of an ASGI scope, empty when there is none."""
     for name, value in scope["headers"]:
         if name == b"cookie":
-            try:
-                cookies = SimpleCookie(value.decode("latin-1"))
-            except CookieError:
-                return ""
-            return cookies[COOKIE].value if COOKIE in cookies else ""
+            return parse_cookie(value.decode("latin-1")).get(COOKIE, "")
     return ""

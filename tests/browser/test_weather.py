@@ -184,6 +184,18 @@ def test_a_failed_step_is_retried_for_real(tab, database):
     assert tab.page.locator("#failure").count() == 0
 
 
+def test_a_button_whose_request_is_lost_says_so_and_works_again(tab):
+    tab.expect_complaints().visit("/").page.click("#walk")
+    tab.live()
+    tab.page.route("**/next/", lambda route: route.abort())
+    tab.page.click("#onward")
+    expect(tab.page.locator("#refused")).to_be_visible()
+    tab.page.unroute("**/next/")
+    tab.page.click("#onward")
+    tab.until(status="asked")
+    expect(tab.page.locator("#refused")).to_be_hidden()
+
+
 def test_a_slow_answer_says_whom_it_waits_for(tab, database):
     run = database.store(ASKED[:13])
     tab.be_owner().visit(f"/runs/{run.id}/walk/3/").live()

@@ -123,7 +123,13 @@ def test_a_failed_turn_is_retried_by_its_own_button_only():
 
 def test_after_turn_two_next_leads_to_the_last_step():
     assert next_event(page(WHOLE, 4)) == Move(Place(5))
-    assert next_step(page(WHOLE, 5)).rests
+    assert next_event(page(WHOLE, 5)).rests
+
+
+def test_a_third_message_is_sent_by_its_own_button_only():
+    assert next_step(page(WHOLE, 5)) == Move(turn=3)
+    assert next_step(page(WHOLE, 5, claimed=3)).rests
+    assert next_step(page(failed(), 5)).rests
 
 
 def test_first_and_last_lead_to_the_ends():

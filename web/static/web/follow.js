@@ -38,6 +38,14 @@ document.addEventListener("click", (event) => {
   fetchParts(link.getAttribute("href"), "true");
 });
 
+const refused = document.getElementById("refused");
+for (const failure of ["htmx:responseError", "htmx:sendError"]) {
+  document.addEventListener(failure, () => (refused.hidden = false));
+}
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  refused.hidden = !detail.isError;
+});
+
 // Live: the socket tells, and is told where this page stands.
 
 let wrapper = null;
