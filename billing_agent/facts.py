@@ -57,12 +57,16 @@ class ReplicaChosen:
 
 @dataclass(frozen=True, slots=True)
 class SessionLookedUp:
-    """A session was asked for by id; ``events`` it held when found."""
+    """A session was asked for by id.
+
+    ``events`` is how many it held; the hook asks whether there is one, no more, so
+    there it is None.
+    """
 
     store: Store
     asked_for: str
     found: bool
-    events: int
+    events: int | None
     by: Finder
 
 

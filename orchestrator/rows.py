@@ -125,9 +125,10 @@ def _looked_up(event: Event) -> Phrase:
     data = event.data
     values = {"asked_for": data["asked_for"], "events": data["events"]}
     key = f"row.{event.kind}.{data['by']}"
-    return Phrase(
-        _counted(key, data["events"]) if data["found"] else f"{key}.missed", values
-    )
+    if not data["found"]:
+        return Phrase(f"{key}.missed", values)
+    counted = data["events"] is not None
+    return Phrase(_counted(key, data["events"]) if counted else f"{key}.found", values)
 
 
 def _created(event: Event) -> Phrase:

@@ -109,11 +109,8 @@ ENGLISH: dict[str, str] = {
     "row.session-looked-up.hook.missed": _(
         "continuity fix: looked up %(asked_for)s, not found"
     ),
-    "row.session-looked-up.hook.one": _(
-        "continuity fix: looked up %(asked_for)s, found, 1 event"
-    ),
-    "row.session-looked-up.hook.other": _(
-        "continuity fix: looked up %(asked_for)s, found, %(events)s events"
+    "row.session-looked-up.hook.found": _(
+        "continuity fix: looked up %(asked_for)s, found"
     ),
     "row.session-looked-up.lookup.missed": _(
         "session: looked up %(asked_for)s, not found"

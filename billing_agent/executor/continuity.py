@@ -22,7 +22,7 @@ def continuity(conversation: Callable[[RequestContext], Conversation]) -> Before
 
     async def ensure_session(ctx: RequestContext) -> bool:
         talk = conversation(ctx)
-        if await talk.look_up("hook") is None:
+        if not await talk.exists():
             await talk.create(talk.context_id, "hook")
         return False
 

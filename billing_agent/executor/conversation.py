@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from google.adk.errors.already_exists_error import AlreadyExistsError
-from google.adk.sessions import BaseSessionService, Session
+from google.adk.sessions import Session
+from google.adk.sessions.base_session_service import GetSessionConfig
 
 from billing_agent.facts import Finder, SessionCreated, SessionLookedUp, Store, announce
+from billing_agent.stores.scope import ScopedSessionService
 
 USER_PREFIX = "A2A_USER_"
 
@@ -23,7 +25,7 @@ class Conversation:
         context_id: the A2A context id.
     """
 
-    service: BaseSessionService
+    service: ScopedSessionService
     store: Store
     app_name: str
     context_id: str
@@ -33,16 +35,31 @@ class Conversation:
         """The ADK user: the context, not the caller."""
         return USER_PREFIX + self.context_id
 
-    async def look_up(self, by: Finder) -> Session | None:
+    async def exists(self) -> bool:
+        """Return whether a session is stored under the context id."""
+        session = await self._get(GetSessionConfig(num_recent_events=0))
+        await self._announce_look_up(session is not None, None, "hook")
+        return session is not None
+
+    async def look_up(self) -> Session | None:
         """Return the session stored under the context id, if there is one."""
-        session = await self.service.get_session(
-            app_name=self.app_name, user_id=self.user_id, session_id=self.context_id
-        )
+        session = await self._get()
         events = len(session.events) if session else 0
-        await announce(
-            SessionLookedUp(self.store, self.context_id, bool(session), events, by)
-        )
+        await self._announce_look_up(session is not None, events, "lookup")
         return session
+
+    async def _get(self, config: GetSessionConfig | None = None) -> Session | None:
+        return await self.service.get_session(
+            app_name=self.app_name,
+            user_id=self.user_id,
+            session_id=self.context_id,
+            config=config,
+        )
+
+    async def _announce_look_up(
+        self, found: bool, events: int | None, by: Finder
+    ) -> None:
+        await announce(SessionLookedUp(self.store, self.context_id, found, events, by))
 
     async def create(self, session_id: str | None, by: Finder) -> Session:
         """Create the session under an id, or under a generated one.
@@ -54,7 +71,7 @@ class Conversation:
                 app_name=self.app_name, user_id=self.user_id, session_id=session_id
             )
         except AlreadyExistsError:
-            winner = await self.look_up(by)
+            winner = await self.look_up()
             if winner is None:
                 raise
             return winner

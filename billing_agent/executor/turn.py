@@ -117,7 +117,7 @@ class Turn:
 
     async def _prepare(self, content: types.Content) -> tuple[str, types.Content]:
         """Resolve the session and match the message to a question it answers."""
-        session = await self.talk.look_up("lookup")
+        session = await self.talk.look_up()
         if session is None:
             fixed = self.config.lookup is Lookup.CREATE_UNDER_CONTEXT_ID
             session_id = self.talk.context_id if fixed else None
@@ -127,6 +127,7 @@ class Turn:
         if follows_up and waiting and waiting[-1].long_running:
             content = pending.answer(waiting.pop(), content)
         await pending.close(self.talk.service, session, waiting)
+        self.talk.service.hand_over(session)
         return session.id, content
 
     async def _remember(self, session_id: str, answers: list[Event]) -> None:

@@ -39,6 +39,7 @@ class ScopedSessionService(BaseSessionService):
             raise ValueError("a scope needs a subject without U+001F")
         self._inner = inner
         self._prefix = subject + SEPARATOR
+        self._handed: Session | None = None
         self._appending: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def create_session(
@@ -66,7 +67,10 @@ class ScopedSessionService(BaseSessionService):
         session_id: str,
         config: GetSessionConfig | None = None,
     ) -> Session | None:
-        """As the inner service."""
+        """As the inner service, or the session that was handed over."""
+        handed, self._handed = self._handed, None
+        if handed and config is None and _is(handed, app_name, user_id, session_id):
+            return handed
         session = await self._inner.get_session(
             app_name=app_name,
             user_id=self._prefix + user_id,
@@ -74,6 +78,14 @@ class ScopedSessionService(BaseSessionService):
             config=config,
         )
         return session and self._outward(session)
+
+    def hand_over(self, session: Session) -> None:
+        """Give the next reader of a session this one, instead of reading it again.
+
+        For a turn that has just read the session and is its only writer: a session
+        that moved on all the same is refused at the first append.
+        """
+        self._handed = session
 
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
@@ -140,3 +152,8 @@ class ScopedSessionService(BaseSessionService):
     def _outward(self, session: Session) -> Session:
         session.user_id = session.user_id.removeprefix(self._prefix)
         return session
+
+
+def _is(session: Session, app_name: str, user_id: str, session_id: str) -> bool:
+    named = (app_name, user_id, session_id)
+    return named == (session.app_name, session.user_id, session.id)

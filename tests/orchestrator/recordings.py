@@ -67,7 +67,7 @@ class Recording:
             store=store,
             asked_for="ctx-41",
             found=found,
-            events=events,
+            events=None if by == "hook" else events,
             by=by,
         )
 

@@ -161,12 +161,8 @@ SAID = [
         "continuity fix: looked up ctx-41, not found",
     ),
     (
-        Recording().looked_up(B, "memory", True, 1),
-        "continuity fix: looked up ctx-41, found, 1 event",
-    ),
-    (
-        Recording().looked_up(B, "memory", True, 4),
-        "continuity fix: looked up ctx-41, found, 4 events",
+        Recording().looked_up(B, "memory", True, None),
+        "continuity fix: looked up ctx-41, found",
     ),
     (
         Recording().created(B, "memory", "ctx-41"),

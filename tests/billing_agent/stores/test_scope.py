@@ -97,3 +97,27 @@ async def test_the_ledger_counts_within_the_scope(mine, theirs):
 def test_a_subject_that_could_pass_for_another_is_refused(subject):
     with pytest.raises(ValueError, match="subject"):
         ScopedSessionService(InMemorySessionService(), subject)
+
+
+async def test_a_session_handed_over_is_given_once_and_then_read_again():
+    inner = InMemorySessionService()
+    scoped = ScopedSessionService(inner, "client-1")
+    names = {"app_name": "app", "user_id": "user", "session_id": "s1"}
+    session = await scoped.create_session(**names)
+
+    scoped.hand_over(session)
+
+    assert await scoped.get_session(**names) is session
+    assert await scoped.get_session(**names) is not session
+
+
+async def test_another_session_is_not_answered_with_the_one_handed_over():
+    scoped = ScopedSessionService(InMemorySessionService(), "client-1")
+    session = await scoped.create_session(
+        app_name="app", user_id="user", session_id="s1"
+    )
+
+    scoped.hand_over(session)
+
+    other = await scoped.get_session(app_name="app", user_id="user", session_id="s2")
+    assert other is None
