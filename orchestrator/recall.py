@@ -41,13 +41,19 @@ def held_stores(events: Sequence[Event]) -> tuple[HeldStore, ...] | None:
 
 
 def lookups(events: Sequence[Event]) -> tuple[Lookup, ...]:
-    """Return what each turn asked its store for first."""
+    """Return what each turn asked its store for first.
+
+    The continuity fix only asks whether there is a session: what it found is told
+    by the lookup that follows and reads it.
+    """
     found = [_lookup(latest_attempt(events, turn)) for turn in turns_sent(events)]
     return tuple(lookup for lookup in found if lookup is not None)
 
 
 def _lookup(attempt: Sequence[Event]) -> Lookup | None:
-    first = next((e for e in attempt if e.kind is Kind.SESSION_LOOKED_UP), None)
+    asked = [e for e in attempt if e.kind is Kind.SESSION_LOOKED_UP]
+    told = (e for e in asked if not e.data["found"] or e.data["events"] is not None)
+    first = next(told, None)
     if first is None:
         return None
     data = first.data
@@ -59,7 +65,7 @@ def _lookup(attempt: Sequence[Event]) -> Lookup | None:
         data["store"],
         data["asked_for"],
         data["found"],
-        data["events"],
+        data["events"] or 0,
         created[-1] if created else found,
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from weakref import ReferenceType, ref
 
@@ -72,6 +74,7 @@ class RunRegistry:
     def __init__(self) -> None:
         self._runs: dict[str, Run] = {}
         self._parked: dict[str, tuple[str, ReferenceType[EventQueue]]] = {}
+        self._ended: dict[str, float] = {}
 
     def register(self, run: Run) -> None:
         """Hold a run.
@@ -82,12 +85,14 @@ class RunRegistry:
         if run.task_id in self._runs:
             raise RuntimeError(f"Task {run.task_id} already running")
         self._parked.pop(run.task_id, None)
+        self._ended.pop(run.task_id, None)
         self._runs[run.task_id] = run
 
     def release(self, run: Run, *, parked: bool) -> None:
         """Let go of a run; a parked one keeps its queue until its task ends."""
         if self._runs.get(run.task_id) is run:
             del self._runs[run.task_id]
+            self._ended[run.task_id] = time.monotonic()
             if parked:
                 self._park(run)
 
@@ -116,6 +121,16 @@ class RunRegistry:
     def held(self) -> list[str]:
         """Return the ids of the tasks that run here."""
         return list(self._runs)
+
+    def ended(self, seconds: float) -> set[str]:
+        """Return the tasks whose runs ended here at least so many seconds ago."""
+        latest = time.monotonic() - seconds
+        return {task_id for task_id, at in self._ended.items() if at <= latest}
+
+    def forget(self, task_ids: Iterable[str]) -> None:
+        """Return these tasks no more as ended."""
+        for task_id in task_ids:
+            self._ended.pop(task_id, None)
 
     def waiting(self) -> list[str]:
         """Return the ids of the tasks parked here."""
