@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from billing_agent.a2a import A2AApplication, Limits, build_application
 from billing_agent.agent.assembly import APP_NAME, build_agent
 from billing_agent.agent.database import close_connections
+from billing_agent.agent.warm_up import warm_up
 from billing_agent.cancel import CancelChannel
 from billing_agent.card import build_card
 from billing_agent.executor.audit import AuditTrail
@@ -236,6 +237,7 @@ async def open_replica(name: str) -> Replica:
     turns = Turns(url, bus)
     await bus.start()
     await turns.start()
+    await warm_up()
     sessions: dict[Store, BaseSessionService] = {
         "memory": InMemorySessionService(),
         "shared": SessionService(pool),
