@@ -6,7 +6,6 @@ import asyncio
 import logging
 
 from psycopg import OperationalError
-from psycopg_pool import PoolTimeout
 
 from billing_agent.executor.outcome import Failure
 from billing_agent.executor.registry import RunRegistry
@@ -17,10 +16,11 @@ logger = logging.getLogger(__name__)
 
 # Any constant that nothing else in this database locks.
 _LOCK = 8812_44
+_GOING_ON = frozenset({"TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"})
 
 
 class Abandoned(Exception):
-    """A task outlived the run timeout and no replica runs it."""
+    """A task says that it runs and no replica runs it."""
 
     def __init__(self, stuck: StuckTask) -> None:
         super().__init__(f"task {stuck.task.id} of {stuck.replica or 'no replica'}")
@@ -31,7 +31,9 @@ class Sweeper:
     """Tells which runs live here, and fails the tasks nobody runs any more.
 
     Every replica sweeps; an advisory lock lets one at a time. A run that lives has a
-    heartbeat, so it is never swept.
+    heartbeat, so it is never swept. A task whose run ended here without its end being
+    stored, the database was away then, does not wait for the timeout: nobody else can
+    know of it.
 
     Args:
         pool: for the lock.
@@ -57,13 +59,15 @@ class Sweeper:
         self._interval = min(interval, run_timeout / 3)
 
     async def run(self) -> None:
-        """Heartbeat and sweep for ever; a database that is away is waited for."""
+        """Heartbeat and sweep for ever, whatever becomes of a round."""
         while True:
             try:
                 await self._task_store.heartbeat(self._registry.held())
                 await self.sweep()
-            except (OperationalError, PoolTimeout) as error:
+            except OperationalError as error:
                 logger.warning("The sweep waits for the database: %s", error)
+            except Exception:
+                logger.exception("A round of the sweep failed")
             await asyncio.sleep(self._interval)
 
     async def sweep(self) -> int:
@@ -76,10 +80,23 @@ class Sweeper:
             if not (row and row[0]):
                 return 0
             try:
-                stuck = await self._task_store.stuck(self._run_timeout)
+                stuck = [
+                    *await self._task_store.stuck(self._run_timeout),
+                    *await self._left_behind(),
+                ]
                 return sum([await self._fail(task) for task in stuck])
             finally:
                 await connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+
+    async def _left_behind(self) -> list[StuckTask]:
+        """Return the tasks whose runs ended here while their rows go on."""
+        seconds = 2 * self._interval
+        ended = self._registry.ended(seconds)
+        latest = await self._task_store.latest(ended) if ended else {}
+        going_on = {key for key, now in latest.items() if now.state in _GOING_ON}
+        self._registry.forget(ended - going_on)
+        silent = await self._task_store.stuck(seconds) if going_on else []
+        return [stuck for stuck in silent if stuck.task.id in going_on]
 
     async def _fail(self, stuck: StuckTask) -> bool:
         failure = Failure(Abandoned(stuck))
