@@ -6,9 +6,8 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from django.http.cookie import parse_cookie
-
 from django.conf import settings
+from django.http.cookie import parse_cookie
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

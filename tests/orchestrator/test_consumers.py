@@ -175,6 +175,7 @@ async def test_a_page_that_comes_back_misses_nothing_and_gets_nothing_twice():
 
 
 async def test_two_hundred_pages_render_each_state_once(monkeypatch):
+    monkeypatch.setattr(consumers, "TICK_SECONDS", 60)
     rendered = []
     context = parts.context
     monkeypatch.setattr(
