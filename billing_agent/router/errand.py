@@ -63,10 +63,20 @@ async def errand_of(
     if not context_id and call.task_id:
         context_id = _header(scope, b"x-a2a-context")
         context_id = context_id or await task_contexts(subject, call.task_id)
-    elif not context_id and call.message:
+    elif not context_id and call.message and _names_none(call.message):
         context_id = str(uuid.uuid4())
         body = _begun(scope["path"], document, call, context_id)
     return Errand(scope, body, call, Conversation(subject, context_id), affinity)
+
+
+def _names_none(message: dict[str, Any]) -> bool:
+    """Return whether a message leaves its context to the agent.
+
+    A context that is no text is the replica's to refuse.
+    """
+    return not any(
+        message.get(name) not in (None, "") for name in ("contextId", "context_id")
+    )
 
 
 def _affinity(scope: Scope) -> bool:

@@ -67,6 +67,15 @@ async def test_new_conversation_of_the_other_binding_gets_a_context():
     }
 
 
+@pytest.mark.case(9)
+@pytest.mark.parametrize("key", ["contextId", "context_id"])
+@pytest.mark.parametrize("given", [41, 0, False, [], {}])
+async def test_context_that_is_no_text_is_left_for_the_replica_to_refuse(key, given):
+    document = sending(**{key: given})
+    found = await errand(document=document)
+    assert json.loads(found.body) == document
+
+
 async def test_two_new_conversations_are_two():
     first, second = await errand(document=sending()), await errand(document=sending())
     assert first.conversation != second.conversation
