@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -224,12 +225,12 @@ def test_a_replica_that_is_down_is_hollow_and_says_so(tab, demo, database):
 
 
 def replica_process(demo, name):
-    [process] = [
-        child
-        for child in psutil.Process(demo.pid).children(recursive=True)
-        if name in child.cmdline()
-    ]
-    return process
+    for child in psutil.Process(demo.pid).children(recursive=True):
+        # Others that have ended may not have been waited for.
+        with suppress(psutil.Error):
+            if name in child.cmdline():
+                return child
+    raise AssertionError(f"no process of {name}")
 
 
 def test_focus_stays_on_the_control_a_push_replaces(tab, database):
