@@ -117,7 +117,7 @@ def _plate(
     label: str,
     down: Collection[str],
 ) -> Plate:
-    x, y, width, height = box
+    y = box[1]
     shown = [short_id(session) for session in node.sessions[:_SESSIONS_SHOWN]]
     more = len(node.sessions) - len(shown)
     if more:
@@ -132,10 +132,7 @@ def _plate(
         shape,
         node.lit,
         node.name in down,
-        x,
-        y,
-        width,
-        height,
+        *box,
         held,
     )
 
