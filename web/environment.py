@@ -11,6 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from django.core.exceptions import ImproperlyConfigured
+
+
+class SettingUnusable(ImproperlyConfigured, ValueError):
+    """A setting has a value that means nothing; the message is one line."""
+
 
 class Setting(NamedTuple):
     """One environment variable; ``default`` is the text it has when unset."""
@@ -103,12 +109,12 @@ def number(name: str) -> float:
     """Return a declared setting as a number.
 
     Raises:
-        ValueError: the value is not a number; the message names the setting.
+        SettingUnusable: the value is not a number.
     """
     try:
         return float(text(name))
     except ValueError:
-        raise ValueError(f"{name} must be a number, not {text(name)!r}") from None
+        raise _unusable(name, "a number") from None
 
 
 def flag(name: str) -> bool:
@@ -119,3 +125,30 @@ def flag(name: str) -> bool:
 def names(name: str) -> list[str]:
     """Return a declared comma-separated setting as a list."""
     return [part.strip() for part in text(name).split(",") if part.strip()]
+
+
+def pairs(name: str) -> dict[str, str]:
+    """Return a declared setting of the form ``name=value,name=value``.
+
+    Raises:
+        SettingUnusable: an entry has no name or no value, or there is none.
+    """
+    found = dict(part.partition("=")[::2] for part in names(name))
+    if not found or not all(found) or not all(found.values()):
+        raise _unusable(name, "name=address, and more of them after commas")
+    return found
+
+
+def choice(name: str, *known: str) -> str:
+    """Return a declared setting that has one of the known values.
+
+    Raises:
+        SettingUnusable: the value is another one.
+    """
+    if text(name) not in known:
+        raise _unusable(name, " or ".join(known))
+    return text(name)
+
+
+def _unusable(name: str, wanted: str) -> SettingUnusable:
+    return SettingUnusable(f"{name} must be {wanted}, not {text(name)!r}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import secrets
 from typing import Any
 
@@ -11,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+from billing_agent.identity.kept import kept
 from web import environment
 
 BASE_DIR = environment.BASE_DIR
@@ -19,17 +18,10 @@ VAR_DIR = environment.var_dir()
 
 def _kept_secret(name: str) -> str:
     """Return the secret kept under ``var/``, made at first use."""
-    path = VAR_DIR / name
-    if not path.exists():
-        VAR_DIR.mkdir(parents=True, exist_ok=True)
-        draft = VAR_DIR / f".{name}.{os.getpid()}"
-        draft.touch(mode=0o600)
-        draft.write_text(secrets.token_urlsafe(48))
-        # Several processes may start at once; the first link wins for all.
-        with contextlib.suppress(FileExistsError):
-            path.hardlink_to(draft)
-        draft.unlink()
-    return path.read_text()
+    try:
+        return kept(VAR_DIR / name, lambda: secrets.token_urlsafe(48))
+    except OSError as error:
+        raise ImproperlyConfigured(f"VAR_DIR cannot be used: {error}") from None
 
 
 def _database(url: str) -> dict[str, Any]:
@@ -135,7 +127,7 @@ CSRF_TRUSTED_ORIGINS = [WEB_URL]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = WEB_URL.startswith("https://")
 CSRF_COOKIE_HTTPONLY = True
 PUBLIC_URL = environment.text("PUBLIC_URL").rstrip("/")
-REPLICAS = dict(pair.split("=", 1) for pair in environment.names("REPLICAS"))
+REPLICAS = environment.pairs("REPLICAS")
 OIDC_ISSUER = environment.text("OIDC_ISSUER") or WEB_URL
 OIDC_AUDIENCE = environment.text("OIDC_AUDIENCE")
 OIDC_CLIENT_ID = environment.text("OIDC_CLIENT_ID")
@@ -143,10 +135,10 @@ OIDC_CLIENT_SECRET = environment.text("OIDC_CLIENT_SECRET") or _kept_secret(
     "client-orchestrator"
 )
 DEMO_SWITCHES = environment.flag("DEMO_SWITCHES")
-CONTINUITY = environment.text("CONTINUITY")
-OUTPUT = environment.text("OUTPUT")
-SESSIONS = environment.text("SESSIONS")
-CANCEL = environment.text("CANCEL")
+CONTINUITY = environment.choice("CONTINUITY", "on", "off")
+OUTPUT = environment.choice("OUTPUT", "per-run", "per-event")
+SESSIONS = environment.choice("SESSIONS", "memory", "shared")
+CANCEL = environment.choice("CANCEL", "bus", "none")
 BILLING_MODEL = environment.text("BILLING_MODEL")
 SCRIPTED_MODEL_LATENCY = environment.number("SCRIPTED_MODEL_LATENCY")
 RUN_TIMEOUT = environment.number("RUN_TIMEOUT")

@@ -45,12 +45,35 @@ def test_unreachable_database_is_one_line_and_exit_2(tmp_path):
     [
         (["demo", "--replicas", "3"], "argument --replicas: invalid choice"),
         (["demo", "--port-base", "high"], "argument --port-base: invalid int value"),
+        (["demo", "--port-base", "65456"], "--port-base is 1 to 65455, not 65456"),
+        (["demo", "--port-base", "-5"], "--port-base is 1 to 65455, not -5"),
     ],
 )
 def test_impossible_option_is_named(arguments, complaint, tmp_path):
     with Child("manage.py", *arguments, VAR_DIR=str(tmp_path)) as it:
         assert it.wait() == 2
         assert complaint in it.output
+
+
+def test_folder_that_cannot_be_used_is_one_line_and_exit_2(tmp_path):
+    (tmp_path / "file").touch()
+    with Child("manage.py", "demo", VAR_DIR=str(tmp_path / "file" / "var")) as it:
+        assert it.wait() == 2
+        assert it.output.startswith("VAR_DIR cannot be used: ")
+        assert "\n" not in it.output
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("RUN_TIMEOUT", "soon", "RUN_TIMEOUT must be a number, not 'soon'"),
+        ("SESSIONS", "disk", "SESSIONS must be memory or shared, not 'disk'"),
+    ],
+)
+def test_unusable_setting_is_one_line_and_exit_2(name, value, complaint, tmp_path):
+    with Child("manage.py", "demo", VAR_DIR=str(tmp_path), **{name: value}) as it:
+        assert it.wait() == 2
+        assert it.output == complaint
 
 
 def test_web_names_its_taken_port(tmp_path):

@@ -47,7 +47,7 @@ def test_documentation_lists_every_setting_with_its_default():
 
 def test_every_setting_is_read_by_the_settings_module():
     source = (ROOT / "web" / "settings.py").read_text()
-    read = set(re.findall(r"environment\.\w+\(\"([A-Z_]+)\"\)", source)) | {"VAR_DIR"}
+    read = set(re.findall(r"environment\.\w+\(\"([A-Z_]+)\"", source)) | {"VAR_DIR"}
     assert read == {row.name for row in environment.SETTINGS}
 
 
@@ -76,6 +76,29 @@ def test_number_that_is_none_names_the_setting(monkeypatch):
     monkeypatch.setenv("RUN_TIMEOUT", "soon")
     with pytest.raises(ValueError, match="RUN_TIMEOUT must be a number, not 'soon'"):
         environment.number("RUN_TIMEOUT")
+
+
+def test_pairs_keep_their_order(monkeypatch):
+    monkeypatch.setenv("REPLICAS", "b=http://b:1, a=http://a:2/?x=y")
+    found = environment.pairs("REPLICAS")
+    assert list(found.items()) == [("b", "http://b:1"), ("a", "http://a:2/?x=y")]
+
+
+@pytest.mark.parametrize("value", ["replica-a", "=http://a", "replica-a=", ","])
+def test_pairs_that_are_none_name_the_setting(value, monkeypatch):
+    monkeypatch.setenv("REPLICAS", value)
+    with pytest.raises(environment.SettingUnusable, match=r"^REPLICAS must be "):
+        environment.pairs("REPLICAS")
+
+
+def test_choice_is_one_of_the_known_values(monkeypatch):
+    monkeypatch.setenv("CANCEL", "none")
+    assert environment.choice("CANCEL", "bus", "none") == "none"
+    monkeypatch.setenv("CANCEL", "radio")
+    with pytest.raises(
+        environment.SettingUnusable, match=r"^CANCEL must be bus or none, not 'radio'$"
+    ):
+        environment.choice("CANCEL", "bus", "none")
 
 
 def test_running_demo_lends_its_settings(running, monkeypatch):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from io import StringIO
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -97,3 +99,25 @@ def test_a_command_without_a_demo_exits_2_with_one_line(monkeypatch):
     code, out, err = called("walkthrough")
     assert (code, out) == (2, "")
     assert err == "could not run: no room\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            psycopg.OperationalError("no connection after 4.00 sec"),
+            "the database cannot be reached (DATABASE_URL)",
+        ),
+        (
+            psycopg.errors.UndefinedTable('no "orchestrator_run"\nLINE 1: INSERT'),
+            'the database is not ready, see `manage.py prepare`: no "orchestrator_run"',
+        ),
+    ],
+)
+def test_a_database_that_is_no_use_is_one_line_and_exit_2(monkeypatch, error, line):
+    async def failing(chosen):
+        raise error
+
+    monkeypatch.setattr(visit, "visited", lambda say: nullcontext())
+    monkeypatch.setattr(f"{COMMANDS}.walkthrough._play", failing)
+    assert called("walkthrough") == (2, "", f"could not run: {line}\n")

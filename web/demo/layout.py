@@ -6,9 +6,10 @@ import os
 from dataclasses import dataclass
 from functools import partial
 
-from web.demo.keeper import Part, answers_at
+from web.demo.keeper import DemoError, Part, answers_at
 
 ROUTER_OFFSET = 80
+LAST_PORT = 65535
 NAMES = ("replica-a", "replica-b")
 
 
@@ -17,10 +18,18 @@ class Layout:
     """The ports of a demo: web at ``port_base``, router 80 above, replicas next to it.
 
     ``replicas`` is one or two.
+
+    Raises:
+        DemoError: there are no such ports.
     """
 
     port_base: int = 8000
     replicas: int = 2
+
+    def __post_init__(self) -> None:
+        highest = LAST_PORT - ROUTER_OFFSET
+        if not 1 <= self.port_base <= highest:
+            raise DemoError(f"--port-base is 1 to {highest}, not {self.port_base}")
 
     @property
     def web_url(self) -> str:

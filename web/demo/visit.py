@@ -50,8 +50,18 @@ def visit(work: Coroutine[Any, Any, T], say: Callable[[str], None]) -> T:
             return asyncio.run(closed_afterwards())
     except (DemoError, PortTaken, OrchestratorError, psycopg.Error) as error:
         work.close()
-        say(f"could not run: {error}".strip())
+        say(f"could not run: {_reason(error)}")
         sys.exit(2)
+
+
+def _reason(error: Exception) -> str:
+    """Return one line for the person who started the command."""
+    if isinstance(error, psycopg.OperationalError):
+        return "the database cannot be reached (DATABASE_URL)"
+    if isinstance(error, psycopg.Error):
+        first = str(error).partition("\n")[0]
+        return f"the database is not ready, see `manage.py prepare`: {first}"
+    return str(error)
 
 
 @contextmanager
