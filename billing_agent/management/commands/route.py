@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from billing_agent.management.options import UNLISTED
 from billing_agent.router.routing import route, scores
 
 if TYPE_CHECKING:
@@ -22,11 +23,14 @@ class Command(BaseCommand):
 
     help = "Show which replica a context id belongs to, and why."
     requires_system_checks: list[str] = []
+    suppressed_base_arguments = UNLISTED
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the context id and the form of the answer."""
-        parser.add_argument("context_id")
-        parser.add_argument("--json", action="store_true", dest="as_json")
+        parser.add_argument("context_id", help="the conversation, such as ctx-41")
+        parser.add_argument(
+            "--json", action="store_true", dest="as_json", help="print one object"
+        )
 
     def handle(self, *, context_id: str, as_json: bool, **options: Any) -> None:
         """Print the digests."""

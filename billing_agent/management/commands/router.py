@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 
 from billing_agent.identity.guard import guarded
+from billing_agent.management.options import UNLISTED
 from billing_agent.router.contexts import TaskContexts
 from billing_agent.router.proxy import Router, no_contexts
 from billing_agent.serving import CannotServe, serve
@@ -24,11 +25,12 @@ class Command(BaseCommand):
         "request that names only a task goes to any of them."
     )
     requires_system_checks: list[str] = []
+    suppressed_base_arguments = UNLISTED
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare where to listen."""
-        parser.add_argument("--port", type=int, default=8080)
-        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--port", type=int, default=8080, help="default: 8080")
+        parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1")
 
     def handle(self, *, port: int, host: str, **options: Any) -> None:
         """Serve; exit 2 when it must not or cannot."""

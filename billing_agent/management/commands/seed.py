@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from billing_agent.management.options import UNLISTED
 from billing_agent.seed import seed
 
 
@@ -13,6 +14,8 @@ class Command(BaseCommand):
     """Create the invoices that are missing; running it again changes nothing."""
 
     help = "Create the demo's invoices; what exists is left as it is."
+    requires_system_checks: list[str] = []
+    suppressed_base_arguments = UNLISTED
 
     def handle(self, *args: Any, **options: Any) -> None:
         created = seed()

@@ -11,6 +11,7 @@ from django.core.management.base import CommandParser
 from psycopg import OperationalError
 
 from billing_agent.executor.registry import RunRegistry
+from billing_agent.management.options import UNLISTED
 from billing_agent.stores.pool import open_pool
 from billing_agent.stores.tasks import TaskStore
 from billing_agent.sweeper import Sweeper
@@ -21,6 +22,7 @@ class Command(BaseCommand):
 
     help = "Fail tasks that outlived RUN_TIMEOUT and that no replica runs."
     requires_system_checks: list[str] = []
+    suppressed_base_arguments = UNLISTED
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare whether to go on."""

@@ -11,6 +11,7 @@ from django.core.management import BaseCommand, CommandError
 
 from billing_agent.identity.clients import GRANT, WORKSHOP, workshop_secret
 from billing_agent.identity.keys import IssuerUnreachable, discover, issuer_client
+from billing_agent.management.options import UNLISTED
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
@@ -21,10 +22,11 @@ class Command(BaseCommand):
 
     help = "Get a bearer token from the issuer, as the workshop client."
     requires_system_checks: list[str] = []
+    suppressed_base_arguments = UNLISTED
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare for whom the token is."""
-        parser.add_argument("--tenant", required=True)
+        parser.add_argument("--tenant", required=True, help="such as acme")
         parser.add_argument("--subject", default="", help=f"default: {WORKSHOP}")
 
     def handle(self, *, tenant: str, subject: str, **options: Any) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from billing_agent.management.options import UNLISTED
 from billing_agent.serving import PortTaken
 from web.demo.keeper import DemoError, PartFailed
 from web.demo.supervisor import Demo
@@ -22,6 +23,7 @@ class Command(BaseCommand):
 
     help = "Run every part of the demo until Ctrl-C."
     requires_system_checks: list[str] = []
+    suppressed_base_arguments = UNLISTED
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the ports, the number of replicas and the browser."""
@@ -29,10 +31,11 @@ class Command(BaseCommand):
             "--port-base",
             type=int,
             default=8000,
-            help="port of the pages; replicas follow it, the router is 80 above",
+            help="port of the pages; the replicas follow, the router is 80 above"
+            " (default: 8000)",
         )
         parser.add_argument(
-            "--replicas", type=int, choices=(1, 2), default=2, help="one or two"
+            "--replicas", type=int, choices=(1, 2), default=2, help="default: 2"
         )
         parser.add_argument(
             "--no-open", action="store_true", help="do not open a browser"

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from billing_agent.management.options import UNLISTED
 from orchestrator import printing
 from orchestrator.matrix import as_json, play_matrix
 from web.demo.visit import visit
@@ -21,6 +22,7 @@ class Command(BaseCommand):
         " Exit 0: all as predicted, 1: a surprise, 2: one could not run."
     )
     requires_system_checks: list[str] = []
+    suppressed_base_arguments = UNLISTED
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the form of the output."""

@@ -7,12 +7,15 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
+from billing_agent.management.options import UNLISTED
+
 
 class Command(BaseCommand):
     """Apply the migrations and write the invoices that are missing."""
 
     help = "Apply the migrations and write the invoices that are missing."
     requires_system_checks: list[str] = []
+    suppressed_base_arguments = UNLISTED
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate, then seed."""

@@ -12,6 +12,7 @@ from django.core.management.base import CommandParser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from billing_agent.executor.config import OutputMode
+from billing_agent.management.options import UNLISTED
 from billing_agent.replica import Replica, open_replica
 from billing_agent.serving import CannotServe, serve
 from web.demo import attach
@@ -59,12 +60,13 @@ class Command(BaseCommand):
 
     help = "Serve the billing agent as the named replica of REPLICAS."
     requires_system_checks: list[str] = []
+    suppressed_base_arguments = UNLISTED
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the name and where to listen."""
-        parser.add_argument("name")
+        parser.add_argument("name", help="such as replica-a")
         parser.add_argument("--port", type=int, help="default: the one in REPLICAS")
-        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1")
 
     def handle(self, *, name: str, port: int | None, host: str, **options: Any) -> None:
         """Serve; exit 2 on a name, port or setting that cannot be served."""

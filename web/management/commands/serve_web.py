@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from billing_agent.management.options import UNLISTED
 from billing_agent.serving import CannotServe, serve
 from web.pooling import close_shared, share_connections
 from web.production import check_secrets
@@ -19,12 +20,15 @@ class Command(BaseCommand):
 
     help = "Serve the pages, the token issuer and the admin."
     requires_system_checks: list[str] = []
+    suppressed_base_arguments = UNLISTED
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the address to listen on."""
         port = urlsplit(settings.WEB_URL).port or 8000
-        parser.add_argument("--port", type=int, default=port)
-        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument(
+            "--port", type=int, default=port, help="default: the one in WEB_URL"
+        )
+        parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve until stopped; exit 2 with one line when it must not or cannot."""

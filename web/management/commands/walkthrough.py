@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from billing_agent.management.options import UNLISTED
 from orchestrator import printing, runs, story
 from orchestrator.config import Configuration, Output, Sessions, Toggle
 from orchestrator.report import report
@@ -31,6 +32,7 @@ class Command(BaseCommand):
 
     help = "Play the story. Exit 0: as predicted, 1: a surprise, 2: it could not run."
     requires_system_checks: list[str] = []
+    suppressed_base_arguments = UNLISTED
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare one option for each switch, and the form of the output."""
