@@ -78,6 +78,8 @@ class Call:
             "Authorization": f"Bearer {token}",
             "A2A-Extensions": SWITCHES_URI,
             "X-Affinity": str(self.configuration.affinity),
+            # For a router that does not read bodies.
+            "X-A2A-Context": self.context_id,
         }
 
 

@@ -80,6 +80,7 @@ async def test_the_message_goes_out_as_the_protocol_has_it(peer, agent):
     assert request.headers["a2a-version"] == "1.0"
     assert request.headers["a2a-extensions"] == SWITCHES_URI
     assert request.headers["x-affinity"] == "off"
+    assert request.headers["x-a2a-context"] == CALL.context_id
     assert request.headers["authorization"] == "Bearer secret-token"
     assert request.headers["accept"] == "text/event-stream"
     assert request.json["method"] == "SendStreamingMessage"
