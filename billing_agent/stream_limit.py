@@ -7,6 +7,7 @@ see that; what can be bounded is what one stream is given to send.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 
@@ -34,6 +35,10 @@ class StreamLimit:
             return
         stream = _Stream(receive, send, self._limit)
         await self._app(scope, stream.receive, stream.send)
+        if stream.full:
+            # A cancelled response leaves its last event in a reference cycle, and
+            # Python counts objects, not bytes: large events would pile up.
+            gc.collect(1)
 
 
 class _Stream:
@@ -45,6 +50,11 @@ class _Stream:
         self._left = limit
         self._counted = False
         self._full = asyncio.Event()
+
+    @property
+    def full(self) -> bool:
+        """Whether the limit was reached."""
+        return self._full.is_set()
 
     async def receive(self) -> Message:
         if not self._counted:
@@ -64,7 +74,7 @@ class _Stream:
             kind = Headers(raw=message.get("headers", [])).get("content-type", "")
             self._counted = kind.startswith("text/event-stream")
         elif self._counted:
-            if self._full.is_set():
+            if self.full:
                 return
             self._left -= len(message.get("body", b""))
             if self._left < 0:
