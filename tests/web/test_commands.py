@@ -76,6 +76,26 @@ def test_unusable_setting_is_one_line_and_exit_2(name, value, complaint, tmp_pat
         assert it.output == complaint
 
 
+@pytest.mark.parametrize("part", [["serve_web"], ["replica", "replica-a"]])
+def test_part_without_a_database_is_one_line_and_exit_2(part, tmp_path):
+    command = ["manage.py", *part, f"--port={free_port()}"]
+    with Child(*command, **no_database(tmp_path)) as it:
+        assert it.wait() == 2
+        assert it.output.removeprefix("CommandError: ") == "DATABASE_URL is not set"
+
+
+@pytest.mark.parametrize("part", [["serve_web"], ["replica", "replica-a"]])
+def test_part_whose_database_is_away_is_one_line_and_exit_2(part, tmp_path):
+    nowhere = f"postgresql://someone:secret@127.0.0.1:{free_port()}/billing"
+    environment = {"VAR_DIR": str(tmp_path), "DATABASE_URL": nowhere}
+    with Child("manage.py", *part, f"--port={free_port()}", **environment) as it:
+        assert it.wait() == 2
+        last = it.output.splitlines()[-1].removeprefix("CommandError: ")
+        assert last == "the database of DATABASE_URL cannot be reached"
+        assert "Traceback" not in it.output
+        assert "secret" not in it.output
+
+
 def test_web_names_its_taken_port(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

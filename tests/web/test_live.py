@@ -19,9 +19,13 @@ WITHIN = 10
 async def live():
     """Run a ``Live`` and yield the channel layer it sends to, past its first gap."""
     listener = Live(settings.DATABASE_URL)
+    layer = get_channel_layer()
+    await layer.group_add("run.r-0000", "probe")
     await listener.start()
     try:
-        yield get_channel_layer()
+        await receive(layer, "probe", "run.gap")
+        await layer.group_discard("run.r-0000", "probe")
+        yield layer
     finally:
         await listener.stop()
 

@@ -11,15 +11,20 @@ from django.core.management import BaseCommand, CommandError
 from django.core.management.base import CommandParser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from billing_agent.agent.database import THREADS
 from billing_agent.executor.config import OutputMode
 from billing_agent.management.options import UNLISTED
 from billing_agent.replica import Replica, open_replica
 from billing_agent.serving import CannotServe, serve
 from web.demo import attach
+from web.pooling import database_reached, shared_connections
 from web.production import check_secrets
 
 # What of Django a replica serves; pages and token issuer are the web process's.
 _DJANGO = ("/admin/", "/static/")
+# Anybody may ask for the admin's login page, so it gets no more than these beside
+# the tools' own connections.
+_ADMIN_CONNECTIONS = 2
 
 
 class ReplicaProcess:
@@ -31,7 +36,8 @@ class ReplicaProcess:
 
     async def start(self) -> None:
         """Connect, build the executor, begin to serve."""
-        self._replica = await open_replica(self._name)
+        with database_reached():
+            self._replica = await open_replica(self._name)
         django = dict.fromkeys(_DJANGO, cast("ASGIApp", get_asgi_application()))
         if settings.DEMO_SWITCHES:
             attach.serve(self._replica, elsewhere=django)
@@ -77,12 +83,13 @@ class Command(BaseCommand):
         process = ReplicaProcess(name)
         try:
             check_secrets(host)
-            serve(
-                process,
-                port=port or urlsplit(url).port or 8001,
-                host=host,
-                startup=process.start,
-                shutdown=process.stop,
-            )
+            with shared_connections(THREADS + _ADMIN_CONNECTIONS):
+                serve(
+                    process,
+                    port=port or urlsplit(url).port or 8001,
+                    host=host,
+                    startup=process.start,
+                    shutdown=process.stop,
+                )
         except CannotServe as error:
             raise CommandError(str(error), returncode=2) from None

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from billing_agent.management.options import UNLISTED
 from billing_agent.serving import CannotServe, serve
-from web.pooling import close_shared, share_connections
+from web.pooling import database_reached, shared_connections
 from web.production import check_secrets
 
 
@@ -32,6 +32,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve until stopped; exit 2 with one line when it must not or cannot."""
+        try:
+            check_secrets(options["host"])
+            with shared_connections():
+                self._serve(options["host"], options["port"])
+        except CannotServe as error:
+            self.stderr.write(str(error))
+            sys.exit(2)
+
+    def _serve(self, host: str, port: int) -> None:
         from web.static_files import collect_when_changed
 
         # Whitenoise looks for the files once, when the application is made.
@@ -39,19 +48,10 @@ class Command(BaseCommand):
         from web.asgi import application
         from web.demo.live import Live
 
-        share_connections()
         live = Live(settings.DATABASE_URL)
-        try:
-            check_secrets(options["host"])
-            serve(
-                application,
-                port=options["port"],
-                host=options["host"],
-                startup=live.start,
-                shutdown=live.stop,
-            )
-        except CannotServe as error:
-            self.stderr.write(str(error))
-            sys.exit(2)
-        finally:
-            close_shared()
+
+        async def start() -> None:
+            with database_reached():
+                await live.start()
+
+        serve(application, port=port, host=host, startup=start, shutdown=live.stop)
