@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from django.conf import settings
 from google.adk.agents import LlmAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.registry import LLMRegistry
+from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
 from billing_agent.agent import callbacks, tools
@@ -22,6 +26,17 @@ and stop. When no invoice was named, ask which one.
 To audit several invoices, call audit_invoice once for each, going back by `previous`.
 Quote amounts with two decimals. Keep answers to a few sentences.
 A tool result with `error` means there is no such thing: say so, do not try others."""
+
+# Wrapped here: ADK wraps a plain function anew for every model call.
+_FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    tools.get_invoice,
+    tools.list_invoices,
+    tools.compare_line_item,
+    tools.audit_invoice,
+    tools.remember_preference,
+    tools.recall_preferences,
+    tools.recall,
+)
 
 
 def resolve_model(name: str) -> BaseLlm:
@@ -45,14 +60,8 @@ def build_agent(model: BaseLlm | None = None) -> LlmAgent:
         model=model or resolve_model(settings.BILLING_MODEL),
         instruction=INSTRUCTION,
         tools=[
-            tools.get_invoice,
-            tools.list_invoices,
-            tools.compare_line_item,
-            tools.audit_invoice,
+            *map(FunctionTool, _FUNCTIONS),
             LongRunningFunctionTool(tools.ask_user),
-            tools.remember_preference,
-            tools.recall_preferences,
-            tools.recall,
         ],
         before_model_callback=[callbacks.announce_model, callbacks.show_data_as_text],
         after_model_callback=callbacks.add_comparison,
