@@ -170,6 +170,6 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 def _message(text: str | None) -> dict[str, Any]:
     try:
         message = json.loads(text or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}

@@ -249,7 +249,7 @@ async def test_what_is_not_understood_gets_one_typed_error(message, kind):
         assert await tab.hears_nothing()
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '"goto"', "null"])
+@pytest.mark.parametrize("text", ["{", "[]", '"goto"', "null", "[" * 100_000])
 async def test_what_is_no_message_gets_one_typed_error(text):
     async with Tab(await store(ASKED)) as tab:
         await tab.socket.send_to(text_data=text)
@@ -307,6 +307,14 @@ async def test_a_reader_may_stand_anywhere():
 async def test_an_unknown_run_has_no_socket():
     socket = WebsocketCommunicator(SOCKETS, "/ws/runs/r-none/")
     connected, _ = await socket.connect()
+    assert not connected
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/ws/", "/ws/runs/", "/ws/runs/é/", f"/ws/runs/{'r' * 200}/"]
+)
+async def test_what_is_no_address_of_a_run_has_no_socket(path):
+    connected, _ = await WebsocketCommunicator(SOCKETS, path).connect()
     assert not connected
 
 
