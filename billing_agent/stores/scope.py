@@ -119,7 +119,12 @@ class ScopedSessionService(BaseSessionService):
         )
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """As the inner service; ``session`` keeps its outward user id."""
+        """As the inner service; ``session`` keeps its outward user id.
+
+        ADK makes an event of an exception; its text is the log's and is not stored.
+        """
+        if event.error_message:
+            event = event.model_copy(update={"error_message": None})
         # Branches of one run share one Session object and its revision.
         async with self._appending.setdefault(session.id, asyncio.Lock()):
             # A view: it shares the lists of events and state with the caller's own.

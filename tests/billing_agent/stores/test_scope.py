@@ -121,3 +121,20 @@ async def test_another_session_is_not_answered_with_the_one_handed_over():
 
     other = await scoped.get_session(app_name="app", user_id="user", session_id="s2")
     assert other is None
+
+
+@pytest.mark.statement(24)
+async def test_text_of_an_exception_is_not_kept(mine):
+    session = await mine.create_session(**CTX)
+    broke = Event(author="billing", error_code="ValueError", error_message="pw=1234")
+
+    await mine.append_event(session, broke)
+
+    kept = (await mine.get_session(**CTX)).events[0]
+    assert (kept.id, kept.error_code, kept.error_message) == (
+        broke.id,
+        "ValueError",
+        None,
+    )
+    assert broke.error_message == "pw=1234"  # for the log
+    assert "1234" not in str(session.events)
