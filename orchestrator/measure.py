@@ -9,7 +9,7 @@ from orchestrator.events import ANSWER, QUESTION, Event, Kind
 from orchestrator.fold import context_id, replicas
 from orchestrator.predict import Outcome
 from orchestrator.recall import held_stores, turns_sent
-from orchestrator.release import latest_attempt, released
+from orchestrator.release import latest_attempt, latest_work, released
 from orchestrator.scene import part
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def measure(events: Sequence[Event]) -> Measured:
     story = story_of(events)
     attempts = [latest_attempt(story, turn) for turn in turns_sent(story)]
     answered_by = [_replica(attempt) for attempt in attempts]
-    seen = [_first_seen(attempt) for attempt in attempts]
+    seen = [_first_seen(latest_work(story, turn)) for turn in turns_sent(story)]
     states = tuple(state for state in map(_last_state, attempts) if state)
     deciding = latest_attempt(story, DECIDING_TURN)
     ended = _has_ended(deciding)
@@ -94,8 +94,8 @@ def _replica(attempt: Sequence[Event]) -> str:
     return next((name for name in [*names, *reversed(chosen)] if name), "")
 
 
-def _first_seen(attempt: Sequence[Event]) -> int | None:
-    calls = [e.data["events_seen"] for e in attempt if e.kind is Kind.MODEL_CALLED]
+def _first_seen(work: Sequence[Event]) -> int | None:
+    calls = [e.data["events_seen"] for e in work if e.kind is Kind.MODEL_CALLED]
     return calls[0] if calls else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.events import Event, Kind
-from orchestrator.release import latest_attempt
+from orchestrator.release import latest_work
 from orchestrator.scene import HeldSession, HeldStore, Lookup, Seen, part
 
 if TYPE_CHECKING:
@@ -46,18 +46,18 @@ def lookups(events: Sequence[Event]) -> tuple[Lookup, ...]:
     The continuity fix only asks whether there is a session: what it found is told
     by the lookup that follows and reads it.
     """
-    found = [_lookup(latest_attempt(events, turn)) for turn in turns_sent(events)]
+    found = [_lookup(latest_work(events, turn)) for turn in turns_sent(events)]
     return tuple(lookup for lookup in found if lookup is not None)
 
 
-def _lookup(attempt: Sequence[Event]) -> Lookup | None:
-    asked = [e for e in attempt if e.kind is Kind.SESSION_LOOKED_UP]
+def _lookup(work: Sequence[Event]) -> Lookup | None:
+    asked = [e for e in work if e.kind is Kind.SESSION_LOOKED_UP]
     told = (e for e in asked if not e.data["found"] or e.data["events"] is not None)
     first = next(told, None)
     if first is None:
         return None
     data = first.data
-    created = [e.data["session_id"] for e in attempt if e.kind is Kind.SESSION_CREATED]
+    created = [e.data["session_id"] for e in work if e.kind is Kind.SESSION_CREATED]
     found = data["asked_for"] if data["found"] else ""
     return Lookup(
         first.turn,

@@ -22,6 +22,25 @@ def latest_attempt(events: Iterable[Event], turn: int) -> tuple[Event, ...]:
     return tuple(attempt)
 
 
+def latest_work(events: Iterable[Event], turn: int) -> tuple[Event, ...]:
+    """Return a turn's events since the agent last took it up.
+
+    A retry whose first send had arrived joins the work that began with it: what the
+    agent looked up and saw belongs to the send before.
+    """
+    work: list[Event] = []
+    joining: list[Event] = []
+    for event in events:
+        if event.turn != turn:
+            continue
+        if event.kind is Kind.MESSAGE_SENT:
+            work, joining = work + joining, []
+        elif event.kind is Kind.SESSION_LOOKED_UP and work:
+            work = []
+        joining.append(event)
+    return tuple(work + joining)
+
+
 def artifact_after(held: Artifact | None, event: Event) -> Artifact:
     """Fold one artifact frame onto what is held of it: append, or replace."""
     data = event.data
