@@ -151,7 +151,7 @@ def _verdict(found: Verdict) -> Panel:
         f" · {released.intermediate} intermediate · {released.bytes} bytes"
         f"   tenant {found.tenant}"
     )
-    words = found.sentence if surprise else f"{mark} {found.sentence}"
+    words = f"{mark} {found.sentence}"
     flip = f"What would change the outcome? {sentence(found.switch_phrase)}"
     return Panel(
         Group(Text(words, f"bold {style}"), Text(chips), Text(flip, "dim")),

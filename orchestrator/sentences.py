@@ -61,7 +61,7 @@ ENGLISH: dict[str, str] = {
         " sharing the store does not help a lookup by another name."
     ),
     "verdict.surprise": _(
-        '⚠ Surprise. The rule said "%(predicted)s", the run says "%(measured)s".'
+        'Surprise. The rule said "%(predicted)s", the run says "%(measured)s".'
         " Open the first difference."
     ),
     "outcome.answers": _("answers"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from orchestrator.config import Configuration
 from orchestrator.events import Kind
+from orchestrator.recall import lookups
 from orchestrator.report import report
 from orchestrator.sentences import sentence
 from orchestrator.verdict import verdict
@@ -189,7 +190,7 @@ SURPRISES = {
 def test_a_run_against_the_rule_is_a_surprise(row, happened, said):
     found = verdict(recorded(happened), chosen(row))
     assert found.as_predicted is False
-    assert found.sentence == f"⚠ Surprise. {said} Open the first difference."
+    assert found.sentence == f"Surprise. {said} Open the first difference."
     assert found.switches == ()
     assert sentence(found.switch_phrase).startswith("The run disagrees")
 
@@ -282,6 +283,24 @@ def test_a_turn_sent_again_counts_as_sent_last():
     assert found.path == ("B", "B")
     assert found.released.artifacts == 1
     assert found.as_predicted is True
+
+
+@pytest.mark.parametrize("calls_before", [1, 2])
+def test_a_retry_that_joins_the_work_of_the_first_send_keeps_what_it_saw(calls_before):
+    whole = second_turn(first_turn(Recording(), Happened()), Happened()).events
+    calls = [
+        n for n, e in enumerate(whole) if e.turn == 2 and e.kind is Kind.MODEL_CALLED
+    ]
+    lost = calls[calls_before - 1] + 1
+    recording = Recording([*whole[:lost]], turn=2)
+    recording.failed("failed.broken-off").sent("The compute line.", "task-1", turn=2)
+    recording.verified("router").chosen(B)
+    for event in whole[lost:]:
+        recording.add(event.part, event.kind, **event.data)
+    found = verdict(recording.events, DEFAULT)
+    assert found.events_seen == (1, 5)
+    assert found.as_predicted is True
+    assert lookups(recording.events)[-1].found
 
 
 def test_a_third_turn_changes_nothing():
