@@ -80,6 +80,11 @@ class Page:
         """Whether the newest event is on screen."""
         return self.scene.cursor == self.recorded.cursor
 
+    @property
+    def newest(self) -> Place:
+        """Where the newest event is on screen."""
+        return Place(self.recorded.step)
+
 
 def step_of(recorded: Scene, seq: int) -> int:
     """Return the step event ``seq`` belongs to, 0 for none."""
@@ -196,4 +201,4 @@ def first_event(page: Page) -> Move:
 
 def last_event(page: Page) -> Move:
     """Return the move to the newest event, staying there as more arrive."""
-    return Move(Place(page.recorded.step)) if page.recorded.cursor else Move()
+    return Move(page.newest) if page.recorded.cursor else Move()

@@ -63,6 +63,7 @@ def context(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
             page.place.step, run.configuration, _names(snapshot, decided), gettext
         ),
         "failure": page.scene.failure,
+        "failed_ahead": None if page.scene.failure else page.recorded.failure,
         "ahead": sum(row.step > page.place.step for row in page.recorded.rows),
         "steps": step_links(page),
         "switches": switches(run.configuration),

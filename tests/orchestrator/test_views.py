@@ -394,6 +394,25 @@ async def test_a_failed_step_says_what_failed_and_offers_to_retry():
     assert f'formaction="/runs/{run.id}/retry/"' in element(html, "retry")
 
 
+async def test_a_failure_further_on_is_told_and_led_to():
+    recording = Recording()
+    recording.sent("Why was invoice 8812 higher than last month?").verified("router")
+    recording.chosen("replica-b").verified("replica-b").failed("failed.refused")
+    run = await store(recording.events)
+    _, html = await page(run, "1/")
+    assert not element(html, "failure")
+    assert "Turn 1 failed. See what failed" in visible(part(html, "progress"))
+    link = re.search(r'href="([^"]+)"', element(html, "to-failure"))[1]
+    assert element((await owner().get(link)).content.decode(), "failure")
+
+
+async def test_a_failure_on_screen_is_told_once():
+    run = await store(failing())
+    _, html = await page(run, "1/")
+    assert element(html, "failure")
+    assert not element(html, "to-failure")
+
+
 async def test_a_retry_sends_the_failed_turn_again(sent):
     run = await store(failing())
     response = await owner().post(f"/runs/{run.id}/retry/", {"turn": "1"})
