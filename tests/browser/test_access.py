@@ -137,6 +137,17 @@ def test_at_five_hundred_percent_a_page_is_one_column(open_tab, addresses):
     assert len(set(lefts)) == 1
 
 
+def test_at_four_hundred_percent_the_controls_leave_room_to_read(open_tab, addresses):
+    tab = opened(open_tab, addresses["remembered"], "light", 320)
+    tab.page.set_viewport_size({"width": 320, "height": 256})
+    for id in ("verdict", "moves"):
+        position = tab.page.eval_on_selector(
+            f"#{id}",
+            "part => getComputedStyle(part.closest('.controls') ?? part).position",
+        )
+        assert position == "static"
+
+
 def test_a_chosen_theme_stays(open_tab, addresses):
     tab = opened(open_tab, addresses["remembered"], "light", 1280)
     background = "getComputedStyle(document.body).backgroundColor"

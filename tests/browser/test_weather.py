@@ -124,6 +124,20 @@ def test_a_double_click_on_the_start_button_sends_one_message_a_run(tab, databas
     assert len(sent) == 1
 
 
+def test_clicks_on_a_switch_while_it_answers_start_one_twin(tab, database):
+    run = database.store(WHOLE)
+    tab.be_owner().visit(f"/runs/{run.id}/walk/4/").live()
+    flips = []
+    tab.page.on(
+        "request", lambda sent: flips.append(sent) if "/flip/" in sent.url else None
+    )
+    tab.page.evaluate(
+        "for (let n = 0; n < 3; n++) document.querySelector('#switch-affinity').click()"
+    )
+    tab.until_not(run=run.id).live()
+    assert len(flips) == 1
+
+
 @pytest.mark.case(17)
 def test_the_seventh_tab_loads_like_the_first(open_tab, database):
     run = database.store(WHOLE)
@@ -194,6 +208,23 @@ def test_a_button_whose_request_is_lost_says_so_and_works_again(tab):
     tab.page.unroute("**/next/")
     tab.page.click("#onward")
     tab.until(status="asked")
+    expect(tab.page.locator("#refused")).to_be_hidden()
+
+
+def test_polling_without_an_answer_is_no_button_that_failed(tab, database):
+    run = database.store(ASKED)
+    wire = Wire(tab)
+    tab.expect_complaints().be_owner().visit(f"/runs/{run.id}/walk/3/").live()
+    tab.page.route("**/events/*", lambda route: route.abort())
+    wire.cut()
+    with tab.page.expect_event("requestfailed"):
+        expect(tab.page.locator("#bar")).to_be_visible()
+    expect(tab.page.locator("#refused")).to_be_hidden()
+    tab.page.route("**/walk/1/", lambda route: route.abort())
+    tab.page.click("#step-1")
+    expect(tab.page.locator("#refused")).to_be_visible()
+    wire.mend()
+    tab.live()
     expect(tab.page.locator("#refused")).to_be_hidden()
 
 

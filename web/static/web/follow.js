@@ -40,7 +40,12 @@ document.addEventListener("click", (event) => {
 
 const refused = document.getElementById("refused");
 for (const failure of ["htmx:responseError", "htmx:sendError"]) {
-  document.addEventListener(failure, () => (refused.hidden = false));
+  document.addEventListener(failure, ({ detail }) => {
+    // That polling gets nothing is said by the bar, and it asks again by itself.
+    if (!detail.pathInfo.requestPath.startsWith(socket.dataset.events)) {
+      refused.hidden = false;
+    }
+  });
 }
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   refused.hidden = !detail.isError;
@@ -88,6 +93,7 @@ document.addEventListener("htmx:wsOpen", (event) => {
   wrapper = event.detail.socketWrapper;
   clearInterval(polling);
   polling = null;
+  refused.hidden = true;
   show("live");
   tell();
 });
