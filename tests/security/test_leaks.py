@@ -132,6 +132,8 @@ async def database_is_away(outsider, server):
     ears.open_database(server, outsider.canaries, is_open=True)
 
 
+@pytest.mark.statement(24)
+@pytest.mark.statement(47)
 async def test_only_the_log_tells_and_of_secrets_not_even_the_log(
     outsider, canaries, monkeypatch
 ):

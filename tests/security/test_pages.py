@@ -211,6 +211,7 @@ async def test_secrets_are_made_at_first_use_for_their_owner_only(demo, make_pee
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert len(path.read_text()) >= 60
     assert stat.S_IMODE((demo.var_dir / "demo.json").stat().st_mode) == 0o600
+    assert stat.S_IMODE((demo.var_dir / "log").stat().st_mode) == 0o700
 
 
 def test_repository_holds_no_secret(demo):

@@ -214,6 +214,18 @@ async def test_context_of_another_is_a_conversation_of_ones_own(
     assert "1,055.00" in texts(answer)[0]
 
 
+async def test_memory_of_another_is_not_recalled(make_peer, strangers):
+    context = f"ctx-{secrets.token_hex(4)}"
+    owner = await make_peer("router")
+    await owner.send("Show invoice 8812", context_id=context)
+    question = "Did we talk about invoice 8812?"
+    recalled = await owner.send(question, context_id=context)
+    assert texts(recalled)[0].startswith("I recall:")
+    for stranger in await strangers("router"):
+        recalled = await stranger.send(question, context_id=context)
+        assert texts(recalled) == ["I recall nothing about that."]
+
+
 async def test_ledger_holds_the_callers_own_sessions_only(make_peer, strangers):
     owner = await make_peer("replica-a")
     context = f"ctx-{secrets.token_hex(4)}"

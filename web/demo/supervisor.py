@@ -134,7 +134,9 @@ class Demo:
 
     def _take_folder(self, stack: ExitStack) -> None:
         try:
-            (self._var_dir / "log").mkdir(parents=True, exist_ok=True)
+            self._var_dir.mkdir(parents=True, exist_ok=True)
+            # Tracebacks may hold what only the log may tell.
+            (self._var_dir / "log").mkdir(mode=0o700, exist_ok=True)
             lock = InterProcessLock(self._var_dir / "demo.lock")
             if not lock.acquire(blocking=False):
                 raise DemoRunning(find_running(self._var_dir), self._var_dir)
