@@ -58,7 +58,7 @@ async def test_cancel_on_the_owner_stops_the_run_for_good(
 async def test_cancel_through_the_other_replica_stops_the_owners_run(
     slow_demo, replicas, running_audit, output
 ):
-    a, b = replicas
+    a, _ = replicas
     task_id = await running_audit(output=output)
 
     canceled = await a.cancel(task_id)
