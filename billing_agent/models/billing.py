@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import models
 
@@ -19,6 +19,14 @@ class Tenant(models.Model):
 
 class TenantManager(models.Manager[Any]):
     """A manager whose rows cannot be reached without naming a tenant."""
+
+    def get_queryset(self) -> NoReturn:
+        """Refuse what Django's managers offer beside ``for_tenant``.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError("rows of which tenant? use for_tenant")
 
     def for_tenant(self, tenant: str) -> models.QuerySet[Any]:
         """Return the rows of one tenant.
