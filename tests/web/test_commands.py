@@ -106,13 +106,6 @@ def test_web_names_its_taken_port(tmp_path):
             assert it.output == f"port {port} is taken; choose another with --port"
 
 
-def test_readme_says_nothing_of_a_command_that_is_not_there():
-    readme = (ROOT / "README.md").read_text()
-    commands = {path.stem for path in ROOT.glob("*/management/commands/*.py")}
-    named = {part.split()[0] for part in readme.split("manage.py ")[1:]}
-    assert {name.strip("`") for name in named} <= commands
-
-
 def test_makefile_helps_with_every_verb():
     makefile = (ROOT / "Makefile").read_text()
     verbs = makefile.split(".PHONY: ")[1].splitlines()[0].split()
