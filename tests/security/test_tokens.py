@@ -14,6 +14,7 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey
 
 from billing_agent.card import REST_PATH, RPC_PATH
+from billing_agent.identity.issuer import JWKS_PATH, TOKEN_PATH
 from tests.billing_agent.contract.watch import rows
 from tests.security.bindings import (
     BINDINGS,
@@ -97,6 +98,8 @@ class Forger:
 
 @pytest.fixture
 def forger(demo):
+    # The issuer makes its key when somebody asks for it.
+    httpx.get(demo.web_url + JWKS_PATH).raise_for_status()
     return Forger(demo)
 
 
@@ -219,21 +222,21 @@ async def test_secret_of_a_client_opens_its_own_subjects_only(demo):
     async with httpx.AsyncClient(base_url=demo.web_url) as http:
         for subject, status in [("orchestrator/r-1", 200), ("someone", 400)]:
             answer = await http.post(
-                "/oauth/token",
+                TOKEN_PATH,
                 data={**form, "subject": subject},
                 auth=("orchestrator", secret),
             )
             assert answer.status_code == status
         guessed = await http.post(
-            "/oauth/token", data=form, auth=("orchestrator", "canary-guess")
+            TOKEN_PATH, data=form, auth=("orchestrator", "canary-guess")
         )
         assert guessed.status_code == 401
         assert "canary-guess" not in guessed.text
-        assert (await http.get("/oauth/token")).status_code == 405
+        assert (await http.get(TOKEN_PATH)).status_code == 405
 
 
 async def test_only_the_web_process_is_an_issuer(demo, make_peer):
     for where in EVERYWHERE:
         peer = await make_peer(where)
-        assert (await post(peer.http, "/oauth/token", {})).status_code == 404
-        assert (await peer.http.get("/oauth/jwks.json")).status_code == 404
+        assert (await post(peer.http, TOKEN_PATH, {})).status_code == 404
+        assert (await peer.http.get(JWKS_PATH)).status_code == 404
