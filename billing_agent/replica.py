@@ -163,6 +163,7 @@ class Replica:
             self.pool,
             self.task_store,
             self.registry,
+            replica=self.name,
             run_timeout=settings.RUN_TIMEOUT,
             interval=settings.SWEEP_INTERVAL,
         )

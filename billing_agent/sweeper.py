@@ -39,6 +39,7 @@ class Sweeper:
         pool: for the lock.
         task_store: where tasks and heartbeats are.
         registry: the runs of this process.
+        replica: the name of this replica; empty for a process that runs nothing.
         run_timeout: seconds after which a task without a live run is failed.
         interval: seconds between two rounds.
     """
@@ -49,19 +50,25 @@ class Sweeper:
         task_store: TaskStore,
         registry: RunRegistry,
         *,
+        replica: str = "",
         run_timeout: float,
         interval: float,
     ) -> None:
         self._pool = pool
         self._task_store = task_store
         self._registry = registry
+        self._replica = replica
         self._run_timeout = run_timeout
         self._interval = min(interval, run_timeout / 3)
 
     async def run(self) -> None:
         """Heartbeat and sweep for ever, whatever becomes of a round."""
+        inherited = True
         while True:
             try:
+                if inherited:
+                    await self.disown()
+                    inherited = False
                 await self._task_store.heartbeat(self._registry.held())
                 await self.sweep()
             except OperationalError as error:
@@ -69,6 +76,22 @@ class Sweeper:
             except Exception:
                 logger.exception("A round of the sweep failed")
             await asyncio.sleep(self._interval)
+
+    async def disown(self) -> int:
+        """Fail what an earlier process of this replica's name left; return how many.
+
+        A name is one process at a time, so what is under this one and not held here
+        has no run: a caller that waits for it need not wait for the timeout.
+        """
+        if not self._replica:
+            return 0
+        going_on = await self._task_store.stuck(0)
+        orphans = [
+            stuck
+            for stuck in going_on
+            if stuck.replica == self._replica and stuck.task.id not in self._registry
+        ]
+        return sum([await self._fail(stuck) for stuck in orphans])
 
     async def sweep(self) -> int:
         """Fail the stuck tasks; return how many, 0 while another replica sweeps."""

@@ -41,6 +41,13 @@ class Client(ClientMixin):  # type: ignore[misc]
         reserved = subject.startswith(RESERVED_PREFIX)
         return subject_usable(subject) and reserved == self.recorded
 
+    def within(self, tenant: str, subject: str) -> str:
+        """Return the subject as a token names it: one tenant's, so one owner's.
+
+        A recorded subject stands for a run, and a run has one tenant already.
+        """
+        return subject if self.recorded else f"{tenant}/{subject}"
+
     def may_speak_for(self, tenant: str) -> bool:
         """Return whether the client may ask for a token of this tenant."""
         return self.tenants is None or tenant in self.tenants

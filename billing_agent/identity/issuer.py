@@ -29,6 +29,7 @@ from joserfc.jwk import ECKey, KeySet
 
 from billing_agent.identity import clients
 from billing_agent.identity.kept import kept
+from billing_agent.identity.tokens import subject_usable
 from billing_agent.models import Tenant
 
 if TYPE_CHECKING:
@@ -110,9 +111,10 @@ class ClientCredentials(ClientCredentialsGrant):  # type: ignore[misc]
         tenant, subject = form.get("tenant", ""), form.get("subject") or client.name
         if not (client.may_speak_for(tenant) and _exists(tenant)):
             raise InvalidRequestError("the client may not speak for this tenant")
-        if not client.may_be(subject):
+        speaker = Speaker(client.within(tenant, subject), tenant)
+        if not (client.may_be(subject) and subject_usable(speaker.subject)):
             raise InvalidRequestError("the client may not use this subject")
-        self.request.user = Speaker(subject, tenant)
+        self.request.user = speaker
 
     def create_token_response(self) -> tuple[int, dict[str, Any], Any]:
         answer = {

@@ -162,3 +162,25 @@ def _logged(demo, failed):
     error_id = re.search(r"error_id: (\w+)", text).group(1)
     logs = [path.read_text() for path in (demo.var_dir / "log").glob("replica-*.log")]
     return sum(log.count(f"[error_id={error_id}]") for log in logs)
+
+
+@pytest.mark.statement(44)
+async def test_a_restarted_replica_fails_what_its_last_process_left(
+    slow_demo, make_slow_peer
+):
+    subject = f"restarted-{secrets.token_hex(4)}"
+    a = await make_slow_peer("replica-a", subject)
+    b = await make_slow_peer("replica-b", subject)
+    other = await a.send(AUDIT, now=True)
+    task = await b.send(AUDIT, now=True)
+    await until(lambda: model_calls(slow_demo, task["id"]))
+    await until(lambda: model_calls(slow_demo, other["id"]))
+
+    os.kill(slow_demo.pid_of("replica-b"), signal.SIGKILL)
+
+    # The run timeout of this demo is 20 seconds; nobody waits for it.
+    failed = await a.until(task["id"], deadline=18)
+    assert state(failed) == "FAILED"
+    assert re.match(OPAQUE, failed["status"]["message"]["parts"][0]["text"])
+    assert state(await a.until(other["id"])) == "COMPLETED"
+    await until(lambda: _status(slow_demo.replicas["replica-b"], "/readyz", 200))

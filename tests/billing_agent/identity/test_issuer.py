@@ -80,7 +80,7 @@ async def test_token_verifies_by_discovery():
     assert (body["token_type"], body["expires_in"]) == ("Bearer", 600)
     assert answer["Cache-Control"] == "no-store"
     caller = await verifier().verify(body["access_token"])
-    assert caller == Caller("somebody", "acme", "workshop")
+    assert caller == Caller("acme/somebody", "acme", "workshop")
 
 
 async def test_token_has_the_header_and_claims_of_rfc_9068():
@@ -95,7 +95,7 @@ async def test_token_has_the_header_and_claims_of_rfc_9068():
     }
     assert claims["exp"] - claims["iat"] == 600
     assert abs(claims["iat"] - time.time()) < 60
-    assert claims["sub"] == "workshop"
+    assert claims["sub"] == "acme/workshop"
 
 
 async def test_secret_may_be_in_the_form():
@@ -184,8 +184,8 @@ async def test_subject_of_another_client_is_refused(client, subject):
     [
         (ORCHESTRATOR, "orchestrator/run", "orchestrator/run"),
         (ORCHESTRATOR, None, ORCHESTRATOR),
-        ("workshop", "", "workshop"),
-        ("workshop", "Zoë", "Zoë"),
+        ("workshop", "", "acme/workshop"),
+        ("workshop", "Zoë", "acme/Zoë"),
     ],
 )
 async def test_subject_a_client_may_use(client, asked, subject):
@@ -269,3 +269,21 @@ async def test_verifier_refuses_the_token_of_another_audience():
     )
     with pytest.raises(TokenRefused):
         await other.verify(answer.json()["access_token"])
+
+
+
+async def test_one_subject_asked_for_by_two_tenants_is_two_subjects():
+    await Tenant.objects.aget_or_create(slug="globex", name="Globex")
+    subjects = set()
+    for tenant in ("acme", "globex"):
+        answer = await ask(basic("workshop"), subject="somebody", tenant=tenant)
+        caller = await verifier().verify(answer.json()["access_token"])
+        subjects.add((caller.subject, caller.tenant))
+
+    assert subjects == {("acme/somebody", "acme"), ("globex/somebody", "globex")}
+
+
+async def test_subject_too_long_within_its_tenant_is_refused():
+    answer = await ask(basic("workshop"), subject="s" * 255)
+
+    assert answer.status_code == 400
