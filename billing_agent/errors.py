@@ -1,9 +1,8 @@
-"""Errors of the billing agent and the one table that maps them outward."""
+"""Errors of the billing agent; ``refusals`` says how they look from outside."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 
 class BillingError(Exception):
@@ -93,11 +92,3 @@ def shown_to_callers() -> bool:
     It is for a machine that nobody else reaches.
     """
     return os.environ.get("ADK_DEBUG_ERRORS", "").lower() in {"1", "true"}
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """How an error looks from outside."""
-
-    status: int
-    code: int

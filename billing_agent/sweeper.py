@@ -10,12 +10,15 @@ from psycopg import OperationalError
 from billing_agent.executor.outcome import Failure
 from billing_agent.executor.registry import RunRegistry
 from billing_agent.stores.pool import Pool
+from billing_agent.stores.sends import Sends
 from billing_agent.stores.tasks import StuckTask, TaskStore
 
 logger = logging.getLogger(__name__)
 
 # Any constant that nothing else in this database locks.
 _LOCK = 8812_44
+# Seconds a first send is remembered: a repeat that comes later is a new message.
+REMEMBERED = 24 * 3600.0
 _GOING_ON = frozenset({"TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"})
 
 
@@ -94,7 +97,10 @@ class Sweeper:
         return sum([await self._fail(stuck) for stuck in orphans])
 
     async def sweep(self) -> int:
-        """Fail the stuck tasks; return how many, 0 while another replica sweeps."""
+        """Fail the stuck tasks; return how many, 0 while another replica sweeps.
+
+        Sends older than a day are forgotten on the way.
+        """
         async with self._pool.connection() as connection:
             cursor = await connection.execute(
                 "SELECT pg_try_advisory_lock(%s)", [_LOCK]
@@ -107,6 +113,7 @@ class Sweeper:
                     *await self._task_store.stuck(self._run_timeout),
                     *await self._left_behind(),
                 ]
+                await Sends(self._pool).sweep(REMEMBERED)
                 return sum([await self._fail(task) for task in stuck])
             finally:
                 await connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])

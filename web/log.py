@@ -11,6 +11,17 @@ _ESCAPED = {code: f"\\x{code:02x}" for code in _CONTROL} | {
     0x2029: "\\u2029",
 }
 
+# a2a-sdk 1.3 warns at the end of every run of a task whose queue it has closed.
+_EXPECTED = ("Dispatcher task is not running", "Queue was closed during enqueuing")
+
+
+class News(logging.Filter):
+    """Leaves out what says only that a run has ended as it should."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record says more."""
+        return not str(record.msg).startswith(_EXPECTED)
+
 
 class OneLine(logging.Formatter):
     """Writes a record's message on one line; a traceback follows on its own."""

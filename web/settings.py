@@ -108,9 +108,11 @@ LOGGING = {
             "style": "{",
         }
     },
+    "filters": {"news": {"()": "web.log.News"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
+        "a2a.server.events.event_queue_v2": {"filters": ["news"]},
         # It says at each try what the error says once.
         "psycopg.pool": {"level": "ERROR"},
     },

@@ -10,7 +10,7 @@ import pytest
 
 from tests.billing_agent.contract.watch import until
 from tests.security.bindings import RPC, ask
-from web.log import OneLine
+from web.log import News, OneLine
 
 FORGED = "1\n2026-11-30 12:00:00 ERROR billing_agent: all tenants deleted"
 
@@ -63,3 +63,21 @@ async def test_line_forged_in_an_id_is_no_line_of_the_log(demo, make_peer):
     await until(is_logged)
     lines = log.read_text().splitlines()
     assert not any(line.startswith(FORGED.partition("\n")[2]) for line in lines)
+
+
+def test_what_every_run_ends_with_is_no_news():
+    expected = logging.LogRecord(
+        "a2a",
+        logging.WARNING,
+        "",
+        0,
+        "Dispatcher task is not running. Waiting.",
+        (),
+        None,
+    )
+    other = logging.LogRecord(
+        "a2a", logging.WARNING, "", 0, "Evicting event queue sink %r", ("s",), None
+    )
+
+    assert not News().filter(expected)
+    assert News().filter(other)
