@@ -20,15 +20,17 @@ from urllib.parse import urlsplit
 
 import httpx
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from benchmarks import ground, table
-from benchmarks.ground import NotMeasured, RunningDemo
+from benchmarks.ground import NotMeasured
 from benchmarks.rows import Bar, Row, percentile, shown
 from orchestrator import client, runs
 from orchestrator.config import Configuration
 from orchestrator.events import Event
 from orchestrator.models import Run
 from orchestrator.story import send_turn
+from web.demo.running import RunningDemo
 
 BROWSERS = 200
 LAST_SOCKET = Bar(150, "ms")
@@ -103,9 +105,7 @@ async def _followed(running: RunningDemo) -> list[float]:
     return [_lag(event, browsers) for event in events]
 
 
-async def _open(
-    running: RunningDemo, run: Run, stack: AsyncExitStack
-) -> list[Browser]:
+async def _open(running: RunningDemo, run: Run, stack: AsyncExitStack) -> list[Browser]:
     """Open every browser at the first step, as its page does."""
     page = f"/runs/{run.id}/walk/1/"
     async with httpx.AsyncClient(base_url=running.web_url, trust_env=False) as http:
@@ -117,7 +117,7 @@ async def _open(
     browsers = []
     for _ in range(BROWSERS):
         socket = await stack.enter_async_context(
-            connect(address, origin=running.web_url, compression=None, max_size=None)
+            connect(address, origin=Origin(running.web_url), max_size=None)
         )
         await socket.send(json.dumps(here))
         browsers.append(Browser(socket))

@@ -19,11 +19,12 @@ from dataclasses import dataclass
 
 from benchmarks import ground, table
 from benchmarks.caller import Caller, Refused, state
-from benchmarks.ground import NotMeasured, RunningDemo
+from benchmarks.ground import NotMeasured
 from benchmarks.rows import Bar, Row, percentile, spread
 from orchestrator import client, runs
 from orchestrator.config import Configuration
 from orchestrator.events import Event, Kind
+from web.demo.running import RunningDemo
 
 LAST_CALL = Bar(100, "ms")
 NONE_AFTER = Bar(0, "")

@@ -1,4 +1,4 @@
-"""Bars known to be missed, each with where the time goes; a miss not here is a failure."""
+"""Bars known to be missed, each with where the time goes; other misses fail the run."""
 
 from __future__ import annotations
 

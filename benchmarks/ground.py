@@ -26,6 +26,8 @@ from web.demo.running import RunningDemo
 from web.demo.supervisor import Demo
 
 START_SECONDS = 60.0
+STOCK = {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "true"}
+"""What a2a-sdk does when nobody tells it: the peer is tuned in neither direction."""
 UNBOUNDED = {"RATE_PER_SECOND": "1e6", "RATE_BURST": "1000000"}
 """A load generator is one caller."""
 
@@ -118,7 +120,8 @@ def peer(base: RunningDemo, *, durable: bool) -> Iterator[str]:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     options = ["--durable"] if durable else []
-    with part(base, ("benchmarks/peer.py", "--port", str(port), *options), url):
+    command = ("benchmarks/peer.py", "--port", str(port), *options)
+    with part(base, command, url, **STOCK):
         yield url
 
 

@@ -81,15 +81,16 @@ class Connection:
         head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
         answer = await _content(self._reader, head)
         if b"\r\nconnection: close" in head:
-            self.close()
+            await self.close()
         if head[9:12] != b"200" or self._expected not in answer:
             raise UnexpectedAnswer((head + answer[:2000]).decode(errors="replace"))
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close the connection; the next request opens another."""
-        if self._writer is not None:
-            self._writer.close()
-        self._reader = self._writer = None
+        writer, self._reader, self._writer = self._writer, None, None
+        if writer is not None:
+            writer.close()
+            await writer.wait_closed()
 
 
 async def _content(reader: asyncio.StreamReader, head: bytes) -> bytes:
@@ -105,21 +106,32 @@ async def _content(reader: asyncio.StreamReader, head: bytes) -> bytes:
 
 
 async def run(load: Load) -> Outcome:
-    """Send for as long as the load says; answers under way are read to their end."""
+    """Send for as long as the load says; answers under way are read to their end.
+
+    Raises:
+        UnexpectedAnswer: there was one; nothing is sent after it.
+    """
     start = time.perf_counter() + load.warmup
     end = start + load.seconds
     latencies: list[float] = []
 
     async def keep_sending() -> None:
         connection = Connection(load)
-        while (begun := time.perf_counter()) < end:
-            body = load.body.replace(UNIQUE, uuid.uuid4().hex)
-            await connection.post(body.encode())
-            if start <= time.perf_counter() <= end:
-                latencies.append((time.perf_counter() - begun) * 1000)
-        connection.close()
+        try:
+            while (begun := time.perf_counter()) < end:
+                body = load.body.replace(UNIQUE, uuid.uuid4().hex)
+                await connection.post(body.encode())
+                if start <= (ended := time.perf_counter()) <= end:
+                    latencies.append((ended - begun) * 1000)
+        finally:
+            await connection.close()
 
-    await asyncio.gather(*(keep_sending() for _ in range(load.at_once)))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(load.at_once):
+                group.create_task(keep_sending())
+    except ExceptionGroup as several:
+        raise several.exceptions[0] from None
     return Outcome(len(latencies) / load.seconds, latencies)
 
 

@@ -67,7 +67,7 @@ def measure(quick: bool) -> list[Row]:
             headers={"Accept": "text/html", "Accept-Encoding": "gzip"},
             trust_env=False,
         ) as http:
-            visits = list(_crawl(http, ["/", f"/runs/{run_id}/walk/0/"]))
+            visits = list(crawl(http, ["/", f"/runs/{run_id}/walk/0/"]))
     slowest = max(visits, key=lambda visit: visit.milliseconds)
     largest = max(visits, key=lambda visit: visit.kilobytes)
     foreign = frozenset[str]().union(*(visit.foreign for visit in visits))
@@ -104,7 +104,7 @@ async def _played() -> str:
         await runs.close()
 
 
-def _crawl(http: httpx.Client, start: list[str]) -> Iterator[Visit]:
+def crawl(http: httpx.Client, start: list[str]) -> Iterator[Visit]:
     """Visit each page once; pages that differ in the run alone are one."""
     sizes: dict[str, int] = {}
     waiting = deque(start)

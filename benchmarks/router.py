@@ -16,10 +16,11 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from benchmarks import ground, table
-from benchmarks.ground import NotMeasured, RunningDemo, free_port
+from benchmarks.ground import NotMeasured, free_port
 from benchmarks.load import Outcome
 from benchmarks.rows import Bar, Row
 from benchmarks.sending import drive
+from web.demo.running import RunningDemo
 from web.environment import BASE_DIR
 
 THROUGHPUT = Bar(0.7, "x", at_least=True)
@@ -59,7 +60,7 @@ def measure(quick: bool) -> list[Row]:
 def _compared(
     base: RunningDemo, urls: tuple[str, str], at_once: int, quick: bool
 ) -> tuple[list[Outcome], list[Outcome]]:
-    rounds, seconds = (1, 5.0) if quick else (3, 10.0)
+    rounds, seconds = (2, 3.0) if quick else (6, 5.0)
     found: tuple[list[Outcome], list[Outcome]] = ([], [])
     for _ in range(rounds):
         token = ground.token(base, "benchmark")
@@ -102,11 +103,10 @@ def haproxy(base: RunningDemo, replica: str) -> Iterator[str]:
 
 
 def _configuration(port: int, replica: str) -> str:
-    """Return the configuration of compose.yaml for one replica on this machine."""
+    """Return the configuration of compose.yaml, both its replicas being this one."""
     text = (BASE_DIR / "deploy" / "haproxy.cfg").read_text()
     text = text.replace("bind :8080", f"bind 127.0.0.1:{port}")
-    text = text.replace("replica-a:8001", replica)
-    return re.sub(r"\n *server replica-b .*", "", text)
+    return re.sub(r"replica-[ab]:800[12]", replica, text)
 
 
 if __name__ == "__main__":

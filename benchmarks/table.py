@@ -7,7 +7,7 @@ import inspect
 import json
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ def run(measures: Sequence[Measure], arguments: Sequence[str] | None = None) -> 
     A measurement that could not be made counts as such a miss.
     """
     chosen = _parser().parse_args(arguments)
-    progress = Console(stderr=True, quiet=chosen.json)
+    progress = Console(stderr=True, quiet=chosen.json, highlight=False)
     rows: list[Row] = []
     failures: list[str] = []
     for measure in measures:
@@ -42,6 +42,8 @@ def run(measures: Sequence[Measure], arguments: Sequence[str] | None = None) -> 
             failures.append(f"{name}: {failure}")
     if chosen.json:
         print(json.dumps(_document(rows, failures), ensure_ascii=False))
+    elif chosen.markdown:
+        print("\n".join(_markdown(rows)))
     else:
         _print(rows, failures)
     unexplained = [row for row in rows if not row.met and row.name not in EXPLAINED]
@@ -53,6 +55,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="benchmarks", description="Exit 1 on a missed bar without a known reason."
     )
     parser.add_argument("--json", action="store_true", help="print one object")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print rows for docs/benchmarks.md"
+    )
     parser.add_argument(
         "--quick", action="store_true", help="short and rough, to see that it works"
     )
@@ -82,6 +87,14 @@ def _print(rows: Sequence[Row], failures: Sequence[str]) -> None:
     console.print(", ".join(f"{name} {value}" for name, value in _machine().items()))
     for failure in failures:
         console.print(f"not measured: {failure}", style="red", markup=False)
+
+
+def _markdown(rows: Sequence[Row]) -> Iterator[str]:
+    for row in rows:
+        measured = shown(row.measured, row.bar.unit)
+        result = measured if row.met else f"**{measured}**"
+        details = "; ".join(filter(None, [row.detail, _why(row)]))
+        yield f"| {row.what} | {row.bar} | {result} | {details} |"
 
 
 def _why(row: Row) -> str:

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import psycopg
 
 from benchmarks import ground, table
-from benchmarks.ground import NotMeasured, RunningDemo
+from benchmarks.ground import NotMeasured
 from benchmarks.load import Outcome
 from benchmarks.rows import Bar, Row
 from benchmarks.sending import drive
+from web.demo.running import RunningDemo
 
 AT_ONCE = (1, 16)
 PEER_PATH = "/"

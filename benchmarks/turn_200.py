@@ -36,7 +36,9 @@ def measure(quick: bool) -> list[Row]:
     ):
         token = ground.token(base, "benchmark")
         found = asyncio.run(_measure((shared, memory), token, 6 if quick else 20))
-    added = [statistics.median(late) - statistics.median(early) for early, late in found]
+    added = [
+        statistics.median(late) - statistics.median(early) for early, late in found
+    ]
     return [
         Row(
             "turn-200",
