@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.config import Output, Sessions, Toggle
-from orchestrator.sentences import same
+from orchestrator.sentences import same, sentence
 from orchestrator.texts import TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from orchestrator.config import Configuration
+    from orchestrator.verdict import Gap
 
 Key = tuple[Toggle, Toggle, Sessions]
 _FOURTH: dict[Key, str] = {
@@ -44,9 +45,16 @@ class Narrative:
     holds: str
 
 
-def _paragraph_keys(step: int, chosen: Configuration) -> list[str]:
+def _fourth(chosen: Configuration, surprise: bool) -> list[str]:
+    """Name what turn 2 came to: as the rule says, unless the run was measured so."""
+    if not surprise:
+        return [_FOURTH[chosen.continuity, chosen.affinity, chosen.sessions]]
+    forgetful = chosen.sessions is Sessions.MEMORY
+    return ["walk.4.surprise", *(["walk.4.surprise.memory"] if forgetful else [])]
+
+
+def _paragraph_keys(step: int, chosen: Configuration, surprise: bool) -> list[str]:
     fix = "fix_on" if chosen.continuity is Toggle.ON else "fix_off"
-    fourth = _FOURTH[chosen.continuity, chosen.affinity, chosen.sessions]
     shared = ["walk.0.shared"] if chosen.sessions is Sessions.SHARED else []
     told = ["per_event"] if chosen.output is Output.PER_EVENT else []
     return [
@@ -54,19 +62,20 @@ def _paragraph_keys(step: int, chosen: Configuration) -> list[str]:
         ["walk.1.body", "walk.1.refused"],
         [f"walk.2.affinity_{chosen.affinity}", f"walk.2.{fix}"],
         ["walk.3.body", "walk.3.waits", *(f"walk.3.{key}" for key in told)],
-        ["walk.4.body", fourth, *(f"walk.4.{key}" for key in told)],
+        ["walk.4.body", *_fourth(chosen, surprise), *(f"walk.4.{key}" for key in told)],
         ["walk.5.body", "walk.5.choose"],
     ][step]
 
 
-def _look_key(step: int, chosen: Configuration) -> str:
+def _look_key(step: int, chosen: Configuration, surprise: bool) -> str:
     if step == 0 and chosen.sessions is Sessions.SHARED:
         return "walk.0.look.shared"
     if step == 2:
         return f"walk.2.look.fix_{chosen.continuity}"
     if step == 4:
-        fourth = _FOURTH[chosen.continuity, chosen.affinity, chosen.sessions]
-        return f"walk.4.look.{'answers' if fourth in _ANSWERS else 'asks'}"
+        (first, *_) = _fourth(chosen, surprise)
+        told = "answers" if first in _ANSWERS else "asks"
+        return f"walk.4.look.{'surprise' if surprise else told}"
     return f"walk.{step}.look"
 
 
@@ -75,6 +84,7 @@ def narrative(
     chosen: Configuration,
     values: Mapping[str, str],
     translate: Callable[[str], str] = same,
+    gap: Gap | None = None,
 ) -> Narrative:
     """Return the words of a step (0-5) under the run's switches.
 
@@ -83,7 +93,12 @@ def narrative(
         chosen: picks the variants; each is a whole sentence with its own id.
         values: ``context``, and the letters of the ``first`` and ``second`` replica.
         translate: ``gettext`` on a page.
+        gap: where the whole run left the rule; None while it did not.
     """
+    surprise = gap is not None
+    if gap is not None:
+        said = zip(("predicted", "measured"), gap, strict=True)
+        values = {**values, **{k: sentence(word, translate) for k, word in said}}
 
     def say(key: str) -> str:
         return translate(TEXTS[key]) % values
@@ -91,8 +106,8 @@ def narrative(
     return Narrative(
         step,
         say(f"walk.{step}.title"),
-        tuple(say(key) for key in _paragraph_keys(step, chosen)),
-        say(_look_key(step, chosen)),
+        tuple(say(key) for key in _paragraph_keys(step, chosen, surprise)),
+        say(_look_key(step, chosen, surprise)),
         say(f"walk.{step}.ask"),
         say(f"walk.{step}.holds"),
     )

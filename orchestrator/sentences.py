@@ -62,7 +62,6 @@ ENGLISH: dict[str, str] = {
     ),
     "verdict.surprise": _(
         'Surprise. The rule said "%(predicted)s", the run says "%(measured)s".'
-        " Open the first difference."
     ),
     "outcome.answers": _("answers"),
     "outcome.asks": _("asks"),

@@ -52,6 +52,8 @@ def context(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
     page = view(snapshot.events, run.configuration, sight.place, sight.claimed)
     until_now = snapshot.events[: page.scene.cursor]
     decided = verdict(until_now, run.configuration)
+    # The story tells how the run went, not how far the reader has stepped.
+    told = verdict(snapshot.events, run.configuration)
     return {
         "run": run,
         "page": page,
@@ -60,7 +62,11 @@ def context(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
         "strip": strip(decided),
         "answers": answers(page.scene, decided),
         "narrative": narrative(
-            page.place.step, run.configuration, _names(snapshot, decided), gettext
+            page.place.step,
+            run.configuration,
+            _names(snapshot, told),
+            gettext,
+            told.gap,
         ),
         "failure": page.scene.failure,
         "failed_ahead": None if page.scene.failure else page.recorded.failure,

@@ -137,12 +137,21 @@ TEXTS: dict[str, str] = {
         " shared store does not help a lookup by another name: the history sits one"
         " row away, under a random id."
     ),
+    "walk.4.surprise": _(
+        "The run was measured otherwise than the rule says: the rule says"
+        " “%(predicted)s”, the run says “%(measured)s”. The events tell where the two"
+        " part."
+    ),
+    "walk.4.surprise.memory": _(
+        "A replica that was restarted forgets what it held in memory."
+    ),
     "walk.4.per_event": _(
         "What the agent says on the way leaves as well, artifact by artifact, before"
         " anybody decided that it should."
     ),
     "walk.4.look.answers": _("events the agent saw: five."),
     "walk.4.look.asks": _("events the agent saw: one."),
+    "walk.4.look.surprise": _("what the lookup found, and what the agent saw."),
     "walk.4.ask": _("who is at fault when the same question comes back?"),
     "walk.4.holds": _(
         "A plain-text answer to a waiting task: ADK Java and this demo run it; ADK"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # The replicas' letters are foretold for this context alone.
 FORETOLD_CONTEXT = "ctx-41"
+# What the rule says and what was measured, where the two part first.
+Gap = tuple[Phrase, Phrase]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Verdict:
         task_states: in which each turn left its task.
         tenant: stamped by the filter; empty before.
         asked_back: how often the agent asked.
+        gap: what the rule says and what was measured, at the first point where they
+            differ; None when they do not, and before turn 2 has ended.
         phrase: the sentence of the verdict strip.
         switches: those whose flip alone would change the outcome; empty while that
             is open, when none does, and when the run disagrees with the rule.
@@ -63,6 +67,7 @@ class Verdict:
     task_states: tuple[str, ...]
     tenant: str
     asked_back: int
+    gap: Gap | None
     phrase: Phrase
     switches: tuple[str, ...]
     switch_phrase: Phrase
@@ -114,6 +119,7 @@ def verdict(events: Sequence[Event], configuration: Configuration) -> Verdict:
         task_states=found.task_states,
         tenant=tenant(story),
         asked_back=found.asked_back,
+        gap=gap,
         phrase=_phrase(found, configuration, gap),
         switches=switches,
         switch_phrase=_switch_phrase(found.ended, gap, switches, configuration),
@@ -125,7 +131,7 @@ def _disclosure(story: Sequence[Event]) -> Disclosure:
     return Disclosure(len(turn.artifacts), len(turn.intermediate), turn.size)
 
 
-def _first_gap(found: Measured, rule: Prediction) -> tuple[Phrase, Phrase] | None:
+def _first_gap(found: Measured, rule: Prediction) -> Gap | None:
     """Return the first point where rule and run disagree, in words of both."""
     measured = f"outcome.{found.outcome or 'neither'}"
     if found.outcome != rule.outcome:
@@ -166,7 +172,7 @@ def _listed(counts: Sequence[int]) -> Phrase:
 def _phrase(
     found: Measured,
     configuration: Configuration,
-    gap: tuple[Phrase, Phrase] | None,
+    gap: Gap | None,
 ) -> Phrase:
     if not found.ended:
         return Phrase("verdict.open")
@@ -188,7 +194,7 @@ def _phrase(
 
 def _switch_phrase(
     ended: bool,
-    gap: tuple[Phrase, Phrase] | None,
+    gap: Gap | None,
     switches: Sequence[str],
     configuration: Configuration,
 ) -> Phrase:

@@ -11,6 +11,7 @@ from django.template.loader import get_template
 from orchestrator.config import Output, Sessions, Toggle, every_configuration
 from orchestrator.narrative import narrative
 from orchestrator.parts import NAMES
+from orchestrator.sentences import Phrase
 from orchestrator.texts import STEPS, TEXTS
 from web.security import CONTENT_SECURITY_POLICY
 
@@ -23,6 +24,7 @@ TEMPLATES = sorted(
 )
 STATIC = sorted((ROOT / "web/static/web").iterdir())
 NAMESPACE = "http://www.w3.org/2000/svg"
+GAP = Phrase("outcome.answers"), Phrase("outcome.asks")
 VALUES = {"context": "ctx-41", "first": "B", "second": "A"}
 
 # A key's own name is not a word of ours.
@@ -109,7 +111,8 @@ def test_every_text_is_said_by_some_configuration():
     for step in STEPS:
         for configuration in every_configuration():
             narrative(step, configuration, VALUES, overheard)
-    assert said == set(TEXTS.values())
+            narrative(step, configuration, VALUES, overheard, GAP)
+    assert said >= set(TEXTS.values())
 
 
 def test_the_fourth_step_tells_seven_endings_apart():
@@ -120,6 +123,15 @@ def test_the_fourth_step_tells_seven_endings_apart():
     assert len(set(told.values())) == 7
     remembered = told[Toggle.ON, Toggle.ON, Sessions.MEMORY]
     assert "sees five" in remembered
+
+
+def test_a_surprise_is_told_as_measured():
+    for configuration in every_configuration():
+        words = narrative(4, configuration, VALUES, gap=GAP)
+        assert "says “answers”, the run says “asks”" in words.paragraphs[1]
+        assert "five" not in " ".join([*words.paragraphs, words.look])
+        restarted = any("restarted" in text for text in words.paragraphs)
+        assert restarted == (configuration.sessions is Sessions.MEMORY)
 
 
 def test_what_leaves_is_told_per_event_only():

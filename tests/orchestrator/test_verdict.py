@@ -190,7 +190,7 @@ SURPRISES = {
 def test_a_run_against_the_rule_is_a_surprise(row, happened, said):
     found = verdict(recorded(happened), chosen(row))
     assert found.as_predicted is False
-    assert found.sentence == f"Surprise. {said} Open the first difference."
+    assert found.sentence == f"Surprise. {said}"
     assert found.switches == ()
     assert sentence(found.switch_phrase).startswith("The run disagrees")
 

@@ -238,9 +238,18 @@ async def test_the_narrative_has_the_variant_of_the_switches(changed, words):
 
 
 async def test_the_narrative_names_the_replicas_that_were_measured():
-    happened = Happened(replicas=("replica-a", "replica-a"))
+    happened = Happened(replicas=("replica-a", "replica-a"), router=False)
     _, html = await page(await store(recorded(happened)), "4/")
     assert "picks A again" in visible(part(html, "story"))
+
+
+async def test_the_narrative_of_a_surprise_tells_what_was_measured():
+    run = await store(recorded(Happened(found=False)))
+    for place in ("4/", "4/?event=20"):
+        _, html = await page(run, place)
+        story = visible(part(html, "story"))
+        assert "says “answers”, the run says “asks”" in story
+        assert "four earlier events" not in story
 
 
 async def test_short_ids_do_not_break_at_their_hyphen():
