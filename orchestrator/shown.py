@@ -99,7 +99,7 @@ def _names(snapshot: Snapshot, decided: Verdict) -> Mapping[str, str]:
 
 
 def _stores(page: Page) -> tuple[HeldStore, ...]:
-    """Return the stores as read; before the first reading, the empty ones there are."""
+    """Return the stores as read; before the first reading, those there are."""
     if page.scene.ledger is not None:
         return page.scene.ledger
     if page.scene.configuration.sessions is Sessions.SHARED:

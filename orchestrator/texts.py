@@ -24,8 +24,8 @@ TEXTS: dict[str, str] = {
         "In this run the two copies do share one thing: their sessions are rows in"
         " PostgreSQL. What each is working on at the moment stays its own."
     ),
-    "walk.0.look": _("the two empty ledgers."),
-    "walk.0.look.shared": _("the one empty ledger."),
+    "walk.0.look": _("the two ledgers, one for each copy."),
+    "walk.0.look.shared": _("the one ledger."),
     "walk.0.ask": _("what has to be true for the second message to make sense?"),
     "walk.0.holds": _("A2A 1.0: the context id is the conversation's only name."),
     "walk.1.title": _("A question with no history"),

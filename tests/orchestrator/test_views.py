@@ -257,6 +257,18 @@ async def test_short_ids_do_not_break_at_their_hyphen():
     assert '<span class="id">ctx-41</span>' in part(html, "story")
 
 
+async def test_a_store_nobody_read_yet_is_not_called_empty():
+    recording = Recording().sent("Why?").looked_up("replica-b", "memory")
+    recording.created("replica-b", "memory", "ctx-41")
+    run = await store(recording.events)
+    _, html = await page(run, "2/")
+    text = visible(part(html, "ledger")).split("asked for")[0]
+    assert text.count("not read yet") == 3
+    assert "nothing stored" not in text
+    _, html = await page(await store(ASKED), "3/")
+    assert "nothing stored" in visible(part(html, "ledger"))
+
+
 # owner and reader
 
 
