@@ -75,21 +75,35 @@ def seen(events: Sequence[Event]) -> Seen | None:
     calls = [event for event in events if event.kind is Kind.MODEL_CALLED]
     if not calls:
         return None
-    shared = {event.turn for event in events if event.data.get("store") == "shared"}
-
-    def session(call: Event) -> tuple[str, str]:
-        place = "shared" if call.turn in shared else call.part
-        return place, call.data["session_id"]
-
-    lines = {session(call): tuple(call.data["seen"]) for call in calls}
     here = calls[-1]
-    own = lines.pop(session(here))
+    known = _known(events)
+    del known[_session(here, events)]
     return Seen(
         here.turn,
         part(here.part),
         here.data["call"],
         here.data["session_id"],
         here.data["events_seen"],
-        own,
-        tuple(line for others in lines.values() for line in others),
+        tuple(here.data["seen"]),
+        tuple(line for lines in known.values() for line in lines),
     )
+
+
+def _known(events: Sequence[Event]) -> dict[tuple[str, str], list[str]]:
+    """Return what each session held at its last model call, and the tools called."""
+    known: dict[tuple[str, str], list[str]] = {}
+    working: dict[tuple[int, str], list[str]] = {}
+    for event in events:
+        worker = event.turn, event.part
+        if event.kind is Kind.MODEL_CALLED:
+            working[worker] = known[_session(event, events)] = [*event.data["seen"]]
+        elif event.kind is Kind.TOOL_CALLED and worker in working:
+            working[worker].append(f"calls {event.data['tool']}")
+    return known
+
+
+def _session(call: Event, events: Sequence[Event]) -> tuple[str, str]:
+    """Return the store of a model call's session, and its id there."""
+    shared = {event.turn for event in events if event.data.get("store") == "shared"}
+    place = "shared" if call.turn in shared else call.part
+    return place, call.data["session_id"]

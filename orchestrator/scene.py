@@ -158,7 +158,8 @@ class Lookup:
 class Seen:
     """What the agent was shown at its latest model call.
 
-    ``elsewhere`` is what it was shown in other sessions and did not have here.
+    ``elsewhere`` is what other sessions held and it did not have here: what it was
+    shown there last, and the tools it called upon that.
     """
 
     turn: int

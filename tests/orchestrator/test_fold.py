@@ -467,7 +467,7 @@ def test_the_agent_sees_its_own_session_and_not_the_other():
     seen = scene(recorded(FORGOT)).seen
     assert (seen.turn, seen.replica, seen.call, seen.events) == (2, part(A), 1, 1)
     assert seen.lines == ("user: the compute line",)
-    assert seen.elsewhere == ("user: why", "call", "result")
+    assert seen.elsewhere == ("user: why", "call", "result", "calls ask_user")
 
 
 def test_nothing_is_elsewhere_when_all_is_in_view():
