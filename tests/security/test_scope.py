@@ -104,6 +104,24 @@ async def test_naming_the_context_too_does_not_help(parked, strangers, where, bi
     assert await owner.get(task["id"]) == task
 
 
+@pytest.mark.parametrize("where", EVERYWHERE)
+async def test_caller_of_the_same_name_in_another_tenant_is_another(make_peer, where):
+    name = f"name-{secrets.token_hex(4)}"
+    owner = await make_peer("router", name, "acme")
+    task = await owner.send(QUESTION, context_id="ctx-41")
+    stranger = await make_peer(where, name, "globex")
+    for method in [*ON_A_TASK, *STREAMED]:
+        answers = []
+        for task_id in (task["id"], str(uuid.uuid4())):
+            answer = await ask(stranger.http, RPC, method, on(method, task_id))
+            assert refusal(RPC, answer) == NOT_FOUND[RPC], method
+            answers.append(seen(answer, task_id))
+        assert answers[0] == answers[1], method
+    assert (await stranger.rpc("ListTasks", {}))["totalSize"] == 0
+    said = await stranger.send("The compute line.", context_id="ctx-41")
+    assert "no invoice in view" in said["status"]["message"]["parts"][0]["text"]
+
+
 @pytest.mark.parametrize("affinity", ["on", "off"])
 @pytest.mark.parametrize("named", [True, False])
 async def test_router_takes_no_other_way_for_a_task_of_another(
