@@ -36,8 +36,10 @@ class Run(models.Model):
     turn_state = models.CharField(
         max_length=8, choices=TurnState, default=TurnState.IDLE
     )
-    # When it last advanced: a turn whose sender died falls silent and may be resent.
+    # When it last advanced.
     active_at = models.DateTimeField(auto_now_add=True)
+    # When its sender was last alive: a turn whose sender died may be sent again.
+    renewed_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["-created_at"]

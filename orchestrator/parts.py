@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from django.template.loader import get_template
 from django.utils.translation import get_language
 
-from orchestrator.runs import ABANDONED_AFTER
+from orchestrator.lease import is_abandoned
 from orchestrator.sending import turn_on_its_way
 from orchestrator.shown import context
 
@@ -57,7 +57,7 @@ class Sight:
         owner: whether the reader may send the run's next message.
         claimed: the turn on its way.
         waited: whether the last word of it is ``WAIT_NOTICE`` old.
-        stalled: whether it has been silent so long that it may be sent again.
+        stalled: whether its sender has died, so that it may be sent again.
         health: which parts answer.
         language: the reader's.
     """
@@ -80,7 +80,7 @@ def sight(snapshot: Snapshot, place: Place, owner: bool, health: Health) -> Sigh
         owner=owner,
         claimed=claimed,
         waited=claimed is not None and silent >= WAIT_NOTICE,
-        stalled=claimed is not None and silent >= ABANDONED_AFTER,
+        stalled=is_abandoned(snapshot.run),
         health=health,
         language=get_language() or "",
     )

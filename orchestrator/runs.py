@@ -28,18 +28,20 @@ if TYPE_CHECKING:
     from orchestrator.config import Configuration
 
 CHANNEL = "run_events"
-# Longer than the client waits for an event: only a sender that died is this silent.
-ABANDONED_AFTER = timedelta(seconds=90)
+# Several renewals of ``lease``: only a sender that died misses them all.
+ABANDONED_AFTER = timedelta(seconds=10)
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 _ID_LENGTHS = (4, 4, 4, 5, 6, 8)
 _COLUMNS: LiteralString = (
     "id, continuity, affinity, output, sessions, context_id, tenant, twin_of_id,"
-    " started_by, created_at, last_seq, turns_sent, turn_state, active_at"
+    " started_by, created_at, last_seq, turns_sent, turn_state, active_at,"
+    " renewed_at"
 )
 
 _CREATE: LiteralString = f"""
     INSERT INTO orchestrator_run ({_COLUMNS})
-    VALUES (%s, %s, %s, %s, %s, 'ctx-41', 'acme', %s, %s, now(), 0, 0, 'idle', now())
+    VALUES (%s, %s, %s, %s, %s, 'ctx-41', 'acme', %s, %s, now(), 0, 0, 'idle',
+        now(), now())
     ON CONFLICT (id) DO NOTHING
     RETURNING {_COLUMNS}"""  # noqa: S608
 
@@ -66,12 +68,13 @@ _APPEND: LiteralString = """
 
 _CLAIM: LiteralString = """
     UPDATE orchestrator_run
-    SET turns_sent = %(turn)s, turn_state = 'sending', active_at = clock_timestamp()
+    SET turns_sent = %(turn)s, turn_state = 'sending', active_at = clock_timestamp(),
+        renewed_at = clock_timestamp()
     WHERE id = %(run)s AND (
         (turns_sent = %(turn)s - 1 AND turn_state = 'idle')
         OR (turns_sent = %(turn)s AND (
             turn_state = 'failed'
-            OR turn_state = 'sending' AND active_at < clock_timestamp() - %(silence)s
+            OR turn_state = 'sending' AND renewed_at < clock_timestamp() - %(silence)s
         ))
     )
     RETURNING id"""
@@ -190,10 +193,18 @@ async def claim_turn(run_id: str, turn: int) -> bool:
     """Take the right to send a turn; of several claims at once one succeeds.
 
     A turn may be claimed after the one before it has ended, or again after it
-    failed, or when its sender has been silent for ``ABANDONED_AFTER``.
+    failed, or when its sender has not renewed the claim for ``ABANDONED_AFTER``.
     """
     values = {"run": run_id, "turn": turn, "silence": ABANDONED_AFTER}
     return bool(await _execute(_CLAIM, values))
+
+
+async def renew_claim(run_id: str) -> None:
+    """Say that the run's sender is still at it."""
+    await _execute(
+        "UPDATE orchestrator_run SET renewed_at = clock_timestamp() WHERE id = %s",
+        [run_id],
+    )
 
 
 async def get(run_id: str) -> Run:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator import runs
+from orchestrator.lease import is_abandoned
 from orchestrator.per_loop import PerLoop
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class Snapshots:
             RunUnknown: there is no such run.
         """
         kept = self._kept.get(run_id)
-        if kept is not None and kept.seq >= seq:
+        # A sender renews its claim in the run's row, which no event tells.
+        if kept is not None and kept.seq >= seq and not is_abandoned(kept.run):
             return kept
         found = await self._read_together(run_id)
         # The reading that was joined may have begun before the event was recorded.

@@ -9,7 +9,7 @@ import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from orchestrator import client, runs
+from orchestrator import client, lease, runs
 from orchestrator.client import Call
 from orchestrator.conversation import pending_question
 from orchestrator.errors import (
@@ -72,7 +72,8 @@ async def send_turn(run: Run, turn: int | None = None) -> bool:
     if turn not in TURNS or not await runs.claim_turn(run.id, turn):
         return False
     try:
-        await _converse(run, _call(run, turn, events))
+        async with lease.kept(run.id):
+            await _converse(run, _call(run, turn, events))
     except (Exception, asyncio.CancelledError) as error:
         await _fail(run, turn, error)
     return True

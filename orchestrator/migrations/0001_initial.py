@@ -28,6 +28,7 @@ class Migration(migrations.Migration):
                 ('turns_sent', models.IntegerField(default=0)),
                 ('turn_state', models.CharField(choices=[('idle', 'Idle'), ('sending', 'Sending'), ('failed', 'Failed')], default='idle', max_length=8)),
                 ('active_at', models.DateTimeField(auto_now_add=True)),
+                ('renewed_at', models.DateTimeField(auto_now_add=True)),
                 ('twin_of', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='twins', to='orchestrator.run')),
             ],
             options={

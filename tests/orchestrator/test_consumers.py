@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from datetime import timedelta
 
 import pytest
 from channels.layers import get_channel_layer
@@ -176,6 +177,9 @@ async def test_a_page_that_comes_back_misses_nothing_and_gets_nothing_twice():
 
 async def test_two_hundred_pages_render_each_state_once(monkeypatch):
     monkeypatch.setattr(consumers, "TICK_SECONDS", 60)
+    # However long two hundred pages take to open, the clock changes nothing on them.
+    monkeypatch.setattr(parts, "WAIT_NOTICE", timedelta(hours=1))
+    monkeypatch.setattr(runs, "ABANDONED_AFTER", timedelta(hours=1))
     rendered = []
     context = parts.context
     monkeypatch.setattr(

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.core.management import call_command
 
-from orchestrator import deployment, runs
+from orchestrator import deployment, lease, runs
 from orchestrator.config import Configuration, Sessions, Toggle
 from orchestrator.errors import RunUnknown
 from orchestrator.events import Kind
@@ -210,18 +210,47 @@ async def test_a_failed_turn_may_be_claimed_again_once():
     assert claims.count(True) == 1
 
 
-async def test_a_turn_whose_sender_fell_silent_may_be_claimed_again():
+async def test_a_turn_whose_sender_died_may_be_claimed_again():
     run = await runs.create(Configuration())
     await runs.claim_turn(run.id, 1)
     async with await psycopg.AsyncConnection.connect(
         deployment.current().database, autocommit=True
     ) as connection:
         await connection.execute(
-            "UPDATE orchestrator_run SET active_at = now() - %s",
+            "UPDATE orchestrator_run SET renewed_at = now() - %s",
             [runs.ABANDONED_AFTER],
         )
     assert await runs.claim_turn(run.id, 1)
     assert not await runs.claim_turn(run.id, 1)
+
+
+async def test_a_claim_is_renewed_apart_from_what_the_run_does(monkeypatch):
+    monkeypatch.setattr(lease, "RENEWAL_SECONDS", 0.01)
+    run = await runs.create(Configuration())
+    await runs.claim_turn(run.id, 1)
+    claimed = await runs.get(run.id)
+    async with asyncio.timeout(10), lease.kept(run.id):
+        while (await runs.get(run.id)).renewed_at == claimed.renewed_at:
+            await asyncio.sleep(0)
+    kept = await runs.get(run.id)
+    assert kept.active_at == claimed.active_at
+    assert not lease.is_abandoned(kept)
+
+
+async def test_a_renewal_that_fails_is_tried_again(monkeypatch, caplog):
+    monkeypatch.setattr(lease, "RENEWAL_SECONDS", 0)
+    answers = iter([psycopg.OperationalError("gone"), TimeoutError("hung")])
+    renewed = asyncio.Event()
+
+    async def renew(run_id):
+        for error in answers:
+            raise error
+        renewed.set()
+
+    monkeypatch.setattr(runs, "renew_claim", renew)
+    async with asyncio.timeout(10), lease.kept("r-7k3m"):
+        await renewed.wait()
+    assert caplog.text.count("Claim of r-7k3m not renewed") == 2
 
 
 async def test_lost_connections_are_replaced():

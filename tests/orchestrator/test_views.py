@@ -8,7 +8,7 @@ import re
 import pytest
 from django.test import AsyncClient
 
-from orchestrator import health, runs, story, visitors
+from orchestrator import health, runs, snapshots, story, visitors
 from orchestrator.config import Configuration, Output, Sessions, Toggle
 from orchestrator.page import STEP_OF_TURN
 from tests.orchestrator.recordings import Happened, Recording, first_turn, recorded
@@ -389,12 +389,22 @@ async def test_a_silent_turn_names_the_replica_it_waits_for(monkeypatch):
 async def test_a_turn_whose_sender_died_may_be_sent_again(monkeypatch, sent):
     from datetime import timedelta
 
-    from orchestrator import parts
-
     run = await store(ASKED[:5])
-    monkeypatch.setattr(parts, "ABANDONED_AFTER", timedelta(0))
+    monkeypatch.setattr(runs, "ABANDONED_AFTER", timedelta(0))
     _, html = await page(run, "2/")
     assert f'formaction="/runs/{run.id}/retry/"' in element(html, "retry")
+
+
+async def test_a_claim_that_looks_void_is_looked_at_again(monkeypatch):
+    from datetime import timedelta
+
+    run = await store(ASKED[:5])
+    kept = await snapshots.shared().fresh(run.id)
+    assert await snapshots.shared().at_least(run.id, kept.seq) is kept
+    await runs.renew_claim(run.id)
+    monkeypatch.setattr(runs, "ABANDONED_AFTER", timedelta(0))
+    again = await snapshots.shared().at_least(run.id, kept.seq)
+    assert again.run.renewed_at > kept.run.renewed_at
 
 
 # failing
