@@ -40,9 +40,6 @@ async def test_missing_client_id_is_an_empty_one(issuer, verifier):
         {"aud": None},
         {"exp": None},
         {"exp": "tomorrow"},
-        {"exp": int(time.time()) - CLOCK_SKEW - 5},
-        {"iat": int(time.time()) + CLOCK_SKEW + 60},
-        {"nbf": int(time.time()) + CLOCK_SKEW + 60},
         {"sub": None},
         {"sub": ""},
         {"sub": 7},
@@ -55,6 +52,20 @@ async def test_missing_client_id_is_an_empty_one(issuer, verifier):
 async def test_claims_that_do_not_hold_are_refused(issuer, verifier, changed):
     with pytest.raises(TokenRefused):
         await verifier.verify(issuer.token(**changed))
+
+
+@pytest.mark.parametrize(
+    ("claim", "seconds"),
+    [
+        ("exp", -CLOCK_SKEW - 5),
+        ("iat", CLOCK_SKEW + 60),
+        ("nbf", CLOCK_SKEW + 60),
+    ],
+)
+async def test_times_that_do_not_hold_are_refused(issuer, verifier, claim, seconds):
+    moment = int(time.time()) + seconds
+    with pytest.raises(TokenRefused):
+        await verifier.verify(issuer.token(**{claim: moment}))
 
 
 async def test_expiry_is_named_as_the_reason(issuer, verifier):
