@@ -136,7 +136,7 @@ async def test_text_no_store_can_hold_leaves_nothing_behind(
     assert (await peer.rpc("ListTasks", {}))["totalSize"] == 0
     for table, column in [("a2asend", "owner"), ("adksession", "user_id")]:
         query = f"SELECT 1 FROM billing_agent_{table} WHERE {column} LIKE %s"  # noqa: S608
-        assert await rows(demo, query, f"{subject}%") == []
+        assert await rows(demo, query, f"%{subject}%") == []
 
 
 @pytest.mark.case(6)

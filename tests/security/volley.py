@@ -64,7 +64,7 @@ class Volley:
             " WHERE subject LIKE %(who)s"
         )
         with psycopg.connect(self._demo.environment["DATABASE_URL"]) as connection:
-            found = connection.execute(query, {"who": f"{self.subjects}-%"})
+            found = connection.execute(query, {"who": f"%{self.subjects}-%"})
             return found.fetchall()
 
     def close(self) -> None:
