@@ -6,24 +6,18 @@ What a function here returns is committed.
 from __future__ import annotations
 
 import secrets
-from contextlib import asynccontextmanager
 from datetime import timedelta
-from selectors import EVENT_READ, DefaultSelector
 from typing import TYPE_CHECKING, Any, LiteralString
 
-from psycopg import AsyncConnection
-from psycopg.rows import TupleRow, tuple_row
 from psycopg.types.json import Jsonb
-from psycopg_pool import AsyncConnectionPool
 
-from orchestrator import deployment
+from orchestrator import database
 from orchestrator.errors import RunUnknown
 from orchestrator.events import Event, Kind
 from orchestrator.models import Run
-from orchestrator.per_loop import PerLoop
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from psycopg.rows import TupleRow
 
     from orchestrator.config import Configuration
 
@@ -86,53 +80,9 @@ _DELETE: tuple[LiteralString, ...] = (
 )
 
 
-async def _check(connection: AsyncConnection[TupleRow]) -> None:
-    """Notice a connection that a restart of PostgreSQL has cut; the pool replaces it.
-
-    An idle connection has nothing to say: if there is something to read, it is the
-    end. That costs no round trip, of which a turn would make dozens.
-    """
-    with DefaultSelector() as selector:
-        selector.register(connection.fileno(), EVENT_READ)
-        if selector.select(0):
-            await AsyncConnectionPool.check_connection(connection)
-
-
-def _new_pool() -> AsyncConnectionPool[AsyncConnection[TupleRow]]:
-    return AsyncConnectionPool(
-        deployment.current().database,
-        min_size=1,
-        max_size=4,
-        timeout=4,
-        kwargs={"autocommit": True, "row_factory": tuple_row},
-        check=_check,
-        name="runs",
-        open=False,
-    )
-
-
-_pools = PerLoop(_new_pool, lambda pool: pool.close())
-
-
 async def close() -> None:
     """Close the running loop's connections; the next call opens new ones."""
-    await _pools.aclose()
-
-
-@asynccontextmanager
-async def _connection() -> AsyncIterator[AsyncConnection[TupleRow]]:
-    pool = _pools.get()
-    await pool.open()
-    async with pool.connection() as connection:
-        yield connection
-
-
-async def _execute(
-    statement: LiteralString, values: Sequence[Any] | dict[str, Any]
-) -> list[TupleRow]:
-    async with _connection() as connection:
-        cursor = await connection.execute(statement, values)
-        return await cursor.fetchall() if cursor.description else []
+    await database.close()
 
 
 def _run(row: TupleRow) -> Run:
@@ -155,7 +105,7 @@ async def create(
     switches = configuration.as_dict().values()
     for length in _ID_LENGTHS:
         run_id = "r-" + "".join(secrets.choice(_LETTERS) for _ in range(length))
-        rows = await _execute(_CREATE, [run_id, *switches, twin_of, started_by])
+        rows = await database.execute(_CREATE, [run_id, *switches, twin_of, started_by])
         if rows:
             return _run(rows[0])
     raise RuntimeError("no free run id")
@@ -183,7 +133,7 @@ async def append(run_id: str, part: str, kind: Kind, data: dict[str, Any]) -> in
         "data": Jsonb(data),
         "channel": CHANNEL,
     }
-    rows = await _execute(_APPEND, values)
+    rows = await database.execute(_APPEND, values)
     if not rows:
         raise RunUnknown(run_id)
     return int(rows[0][0])
@@ -196,12 +146,12 @@ async def claim_turn(run_id: str, turn: int) -> bool:
     failed, or when its sender has not renewed the claim for ``ABANDONED_AFTER``.
     """
     values = {"run": run_id, "turn": turn, "silence": ABANDONED_AFTER}
-    return bool(await _execute(_CLAIM, values))
+    return bool(await database.execute(_CLAIM, values))
 
 
 async def renew_claim(run_id: str) -> None:
     """Say that the run's sender is still at it."""
-    await _execute(
+    await database.execute(
         "UPDATE orchestrator_run SET renewed_at = clock_timestamp() WHERE id = %s",
         [run_id],
     )
@@ -213,7 +163,7 @@ async def get(run_id: str) -> Run:
     Raises:
         RunUnknown: there is no such run.
     """
-    rows = await _execute(
+    rows = await database.execute(
         f"SELECT {_COLUMNS} FROM orchestrator_run WHERE id = %s",  # noqa: S608
         [run_id],
     )
@@ -224,7 +174,7 @@ async def get(run_id: str) -> Run:
 
 async def read(run_id: str, after: int = 0) -> list[Event]:
     """Return the run's events after number ``after``, in order."""
-    rows = await _execute(
+    rows = await database.execute(
         "SELECT seq, at, turn, part, kind, data FROM orchestrator_runevent"
         " WHERE run_id = %s AND seq > %s ORDER BY seq",
         [run_id, after],
@@ -237,7 +187,7 @@ async def read(run_id: str, after: int = 0) -> list[Event]:
 
 async def newest(limit: int = 50) -> list[Run]:
     """Return the runs started last, newest first."""
-    rows = await _execute(
+    rows = await database.execute(
         f"SELECT {_COLUMNS} FROM orchestrator_run"  # noqa: S608
         " ORDER BY created_at DESC, id LIMIT %s",
         [limit],
@@ -247,7 +197,7 @@ async def newest(limit: int = 50) -> list[Run]:
 
 async def delete(run_id: str) -> bool:
     """Delete a run with its events; its twins stay. Return whether there was one."""
-    async with _connection() as connection, connection.transaction():
+    async with database.connection() as connection, connection.transaction():
         # Locked first: an event appended meanwhile waits, then finds no run.
         run = await connection.execute(
             "SELECT 1 FROM orchestrator_run WHERE id = %s FOR UPDATE", [run_id]

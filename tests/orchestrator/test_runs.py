@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.core.management import call_command
 
-from orchestrator import deployment, lease, runs
+from orchestrator import database, deployment, lease, runs
 from orchestrator.config import Configuration, Sessions, Toggle
 from orchestrator.errors import RunUnknown
 from orchestrator.events import Kind
@@ -255,12 +255,28 @@ async def test_a_renewal_that_fails_is_tried_again(monkeypatch, caplog):
 
 async def test_lost_connections_are_replaced():
     run = await runs.create(Configuration())
-    own = await runs._execute("SELECT pg_backend_pid()", [])
+    own = await database.execute("SELECT pg_backend_pid()", [])
     async with await psycopg.AsyncConnection.connect(
         deployment.current().database, autocommit=True
     ) as connection:
         await connection.execute("SELECT pg_terminate_backend(%s, 10000)", own[0])
     assert await appended(run) == 1
+
+
+async def test_a_database_that_hangs_is_not_waited_for(monkeypatch):
+    run = await runs.create(Configuration())
+    monkeypatch.setattr(database, "ANSWER_SECONDS", 0.1)
+    try:
+        with pytest.raises(psycopg.OperationalError):
+            await database.execute("SELECT pg_sleep(600)", [])
+    finally:
+        monkeypatch.undo()
+        await database.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+            " WHERE query = 'SELECT pg_sleep(600)'",
+            [],
+        )
+    assert (await runs.get(run.id)).id == run.id
 
 
 def test_each_event_loop_has_its_own_connections():

@@ -14,7 +14,7 @@ from django.core.management import get_commands, load_command_class
 from billing_agent.agent.database import THREADS
 from billing_agent.executor.config import ExecutorConfig
 from billing_agent.router.contexts import TaskContexts
-from orchestrator import runs
+from orchestrator import database
 from orchestrator.config import Configuration
 from orchestrator.verdict import verdict
 from tests.orchestrator.recordings import Happened, recorded
@@ -187,7 +187,7 @@ def test_verdicts_shown_are_those_of_such_a_run(happened, switches):
 async def test_connections_are_counted_as_the_code_opens_them():
     django = THREADS + replica._ADMIN_CONNECTIONS
     contexts = TaskContexts(settings.DATABASE_URL)._pool.max_size
-    recorder = runs._new_pool().max_size
+    recorder = database.new_pool().max_size
     stores = settings.POOL_SIZE
     expected = {
         "replica": [stores, 1, 1, django, 0, recorder],

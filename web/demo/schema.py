@@ -61,7 +61,7 @@ def _known() -> set[tuple[str, ...]]:
     return set(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
 
 
-def _columns() -> set[tuple[str, ...]]:
+def _columns() -> set[tuple[str | None, ...]]:
     return {
         (model._meta.db_table, field.column)
         for model in apps.get_models()
