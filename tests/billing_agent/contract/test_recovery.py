@@ -39,6 +39,9 @@ def brittle_demo():
 
 @pytest.fixture
 async def make(brittle_demo):
+    # The test before may have killed a replica; the supervisor brings it back.
+    for address in brittle_demo.replicas.values():
+        await until(lambda address=address: _status(address, "/readyz", 200))
     async with peers_of(brittle_demo) as factory:
         yield factory
 
