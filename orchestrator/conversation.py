@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.events import ANSWER, QUESTION, Event, Kind
+from orchestrator.events import ANSWER, FAILED, QUESTION, Event, Kind
 from orchestrator.release import artifact_after
 from orchestrator.scene import Artifact, Bubble, Question, part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_MEANT = {QUESTION: "question", **dict.fromkeys(FAILED, "failure")}
 
 
 class _Transcript:
@@ -34,8 +36,7 @@ class _Transcript:
         if data["type"] == "artifact":
             self._artifact(event)
         elif data["text"]:
-            asks = data["state"] == QUESTION
-            self._agent(event, data["text"], "question" if asks else "intermediate")
+            self._agent(event, data["text"], _MEANT.get(data["state"], "intermediate"))
         if data["state"] == ANSWER:
             self._answered(event)
 

@@ -100,7 +100,8 @@ class Bubble:
         text: its text parts, one a line.
         data: its data parts.
         state: ``"sent"`` or ``"delivered"`` for the orchestrator's messages,
-            ``"question"``, ``"intermediate"`` or ``"answer"`` for the agent's.
+            ``"question"``, ``"intermediate"``, ``"answer"`` or ``"failure"`` for the
+            agent's.
     """
 
     seq: int

@@ -146,6 +146,7 @@ ENGLISH: dict[str, str] = {
     "failed.token": _("No access token could be had from the issuer."),
     "failed.broken-off": _("The answer broke off before the turn ended."),
     "failed.agent": _("The billing agent could not finish the turn."),
+    "failed.stopped": _("The turn was stopped before it ended."),
     "failed.unexpected": _("Something went wrong on our side."),
 }
 

@@ -157,11 +157,8 @@ def _at_rest(last: Frame | None) -> Frame:
 
 async def _fail(run: Run, turn: int, error: BaseException) -> NoReturn:
     """Record that a turn failed: a safe sentence for people, the rest for the log."""
-    reason = getattr(error, "reason", OrchestratorError.reason)
     error_id = secrets.token_hex(6)
-    logger.error(
-        "Run %s, turn %s failed [error_id=%s]", run.id, turn, error_id, exc_info=error
-    )
+    reason = _logged(run, turn, error, error_id)
     data = {
         "reason": reason,
         "sentence": sentence(Phrase(reason)),
@@ -175,3 +172,14 @@ async def _fail(run: Run, turn: int, error: BaseException) -> NoReturn:
     if isinstance(error, asyncio.CancelledError):
         raise error
     raise StepFailed(run.id, turn, reason, error_id) from error
+
+
+def _logged(run: Run, turn: int, error: BaseException, error_id: str) -> str:
+    """Log why a turn failed; return the id of the sentence for people."""
+    turn_of = f"Run {run.id}, turn {turn}"
+    if isinstance(error, asyncio.CancelledError):
+        logger.warning("%s was stopped [error_id=%s]", turn_of, error_id)
+        return "failed.stopped"
+    logger.error("%s failed [error_id=%s]", turn_of, error_id, exc_info=error)
+    reason: str = getattr(error, "reason", OrchestratorError.reason)
+    return reason

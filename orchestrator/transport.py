@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 EVENT_STREAM = "text/event-stream"
 EVENT_SECONDS = 60.0
 _WIRE = "orchestrator.wire"
+# What a router says of the replicas behind it (RFC 9110, section 15.6).
+_GATEWAY: dict[int, type[OrchestratorError]] = {
+    502: AgentUnreachable,
+    503: AgentUnreachable,
+    504: AgentSilent,
+}
 
 
 @dataclass(slots=True)
@@ -143,8 +149,7 @@ async def _refusal(response: httpx.Response) -> OrchestratorError:
     except (httpx.HTTPError, TimeoutError) as error:
         return StreamBroken(repr(error))
     said = f"HTTP {response.status_code}: {text[:2000]}"
-    # The router's word for "no replica answers".
-    return (AgentUnreachable if response.status_code == 503 else AgentRefused)(said)
+    return _GATEWAY.get(response.status_code, AgentRefused)(said)
 
 
 async def _in_time(

@@ -269,6 +269,8 @@ REFUSALS = {
     "too large": (told(error(-32600), status=413), AgentRefused, "HTTP 413"),
     "json-rpc error": (told(error(-32602, "bad switch")), AgentRefused, "bad switch"),
     "no replica": (told(error(-32603), status=503), AgentUnreachable, "HTTP 503"),
+    "lost replica": (told(error(-32603), status=502), AgentUnreachable, "HTTP 502"),
+    "late replica": (told({}, status=504), AgentSilent, "HTTP 504"),
     "a page": (Reply([b"<html>"], type="text/html"), AgentRefused, "<html>"),
     "error event": (
         stream(b"data: " + json.dumps(error(-32001)).encode() + b"\n\n"),

@@ -385,6 +385,12 @@ def test_every_artifact_of_a_noisy_run_is_a_bubble():
     assert turn == [("intermediate", REMARK), ("intermediate", ""), ("answer", ANSWER)]
 
 
+def test_why_a_task_failed_is_no_intermediate_bubble():
+    recording = Recording().sent("Why?")
+    recording.received(B, state="TASK_STATE_FAILED", text="Agent execution failed.")
+    assert scene(recording.events).bubbles[-1].state == "failure"
+
+
 def test_a_message_on_the_way_is_an_intermediate_bubble():
     recording = Recording().sent("Why?").received("", text="let me see")
     bubble = scene(recording.events).bubbles[-1]

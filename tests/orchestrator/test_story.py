@@ -269,7 +269,7 @@ async def test_a_lost_answer_is_asked_for_again_with_its_task():
         assert messages(peer)[1] == messages(peer)[2]
 
 
-async def test_a_turn_that_is_cancelled_may_be_sent_again():
+async def test_a_turn_that_is_stopped_may_be_sent_again(caplog):
     never = asyncio.Event()
     async with told_to(stream(submitted(), never), ASKS):
         run = await runs.create(Configuration())
@@ -279,7 +279,11 @@ async def test_a_turn_that_is_cancelled_may_be_sent_again():
         with pytest.raises(asyncio.CancelledError):
             await sending
         never.set()
-        assert kinds(await runs.read(run.id))[-1] == "step-failed"
+        last = (await runs.read(run.id))[-1]
+        assert last.data["reason"] == "failed.stopped"
+        [record] = [r for r in caplog.records if "was stopped" in r.getMessage()]
+        assert last.data["error_id"] in record.getMessage()
+        assert not record.exc_info
         assert await story.send_turn(run)
 
 

@@ -121,3 +121,12 @@ def test_a_database_that_is_no_use_is_one_line_and_exit_2(monkeypatch, error, li
     monkeypatch.setattr(visit, "visited", lambda say: nullcontext())
     monkeypatch.setattr(f"{COMMANDS}.walkthrough._play", failing)
     assert called("walkthrough") == (2, "", f"could not run: {line}\n")
+
+
+def test_a_command_that_is_stopped_says_so_in_one_line(monkeypatch):
+    async def stopped(chosen):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(visit, "visited", lambda say: nullcontext())
+    monkeypatch.setattr(f"{COMMANDS}.walkthrough._play", stopped)
+    assert called("walkthrough") == (130, "", "stopped\n")

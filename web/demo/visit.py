@@ -28,10 +28,14 @@ if TYPE_CHECKING:
     from web.demo.running import RunningDemo
 
 T = TypeVar("T")
+# What a shell reports of a command that Ctrl-C ended (128 + SIGINT).
+INTERRUPTED = 130
 
 
 def visit(work: Coroutine[Any, Any, T], say: Callable[[str], None]) -> T:
     """Run ``work`` against a deployment; exit 2 with one line when it cannot run.
+
+    Ctrl-C is one line, too, and exit ``INTERRUPTED``.
 
     Args:
         work: uses the orchestrator's client and runs, which are closed after it.
@@ -52,6 +56,9 @@ def visit(work: Coroutine[Any, Any, T], say: Callable[[str], None]) -> T:
         work.close()
         say(f"could not run: {_reason(error)}")
         sys.exit(2)
+    except KeyboardInterrupt:
+        say("stopped")
+        sys.exit(INTERRUPTED)
 
 
 def _reason(error: Exception) -> str:
