@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING
 
 from django.core.exceptions import BadRequest
-from django.http import HttpResponseRedirect
+from django.http import HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_POST
 
 from orchestrator import asked, runs, sending, visitors
 from orchestrator.controls import KINDS
@@ -16,13 +16,32 @@ from orchestrator.page import STEP_OF_TURN, Move, Place, next_event, view
 from orchestrator.story import TURNS
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from django.http import HttpRequest, HttpResponse
+
+    Action = Callable[..., Awaitable[HttpResponse]]
 
 THEMES = ("light", "dark")
 YEAR = 365 * 24 * 3600
 
 
-@require_POST
+def posted(action: Action) -> Action:
+    """Lead whoever opens a button's address to the run, or to the start page."""
+
+    @wraps(action)
+    async def only_posted(request: HttpRequest, **named: str) -> HttpResponse:
+        if request.method == "POST":
+            return await action(request, **named)
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
+        page = "run" if named else "index"
+        return HttpResponseRedirect(reverse(f"orchestrator:{page}", kwargs=named))
+
+    return only_posted
+
+
+@posted
 async def theme(request: HttpRequest) -> HttpResponse:
     """Remember the reader's theme and go back to where they were."""
     back = request.POST.get("back", "")
@@ -37,7 +56,7 @@ async def theme(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@require_POST
+@posted
 async def start(request: HttpRequest) -> HttpResponse:
     """Start a run of the reader's own; ``send`` also sends its first message."""
     chosen = asked.configuration(request.POST.dict())
@@ -52,7 +71,7 @@ async def start(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@require_POST
+@posted
 async def go_on(request: HttpRequest, run_id: str) -> HttpResponse:
     """Go one event on; past the last, or where ``turn`` is named, send that turn.
 
@@ -80,7 +99,7 @@ async def _following(run_id: str, event: int | None) -> Move:
     return Move(place) if move.rests else move
 
 
-@require_POST
+@posted
 async def flip(request: HttpRequest, run_id: str) -> HttpResponse:
     """Start a twin of the run with one switch in its other position."""
     run = await asked.owned(request, run_id)
@@ -94,7 +113,7 @@ async def flip(request: HttpRequest, run_id: str) -> HttpResponse:
     return asked.sent_on(request, asked.address(twin.id, Place(0)))
 
 
-@require_POST
+@posted
 async def again(request: HttpRequest, run_id: str) -> HttpResponse:
     """Start over: a new run under the same switches."""
     run = await asked.owned(request, run_id)

@@ -10,6 +10,7 @@ from django.test import AsyncClient
 
 from orchestrator import health, runs, snapshots, story, visitors
 from orchestrator.config import Configuration, Output, Sessions, Toggle
+from orchestrator.models import Run
 from orchestrator.page import STEP_OF_TURN
 from tests.orchestrator.recordings import Happened, Recording, first_turn, recorded
 from tests.orchestrator.stored import OWNER, record, store
@@ -269,6 +270,23 @@ async def test_a_store_nobody_read_yet_is_not_called_empty():
     assert "nothing stored" in visible(part(html, "ledger"))
 
 
+@pytest.mark.parametrize("action", ["next", "retry", "flip", "again"])
+async def test_a_button_s_address_opened_by_hand_leads_to_the_run(action, sent):
+    run = await store(ASKED)
+    response = await owner().get(f"/runs/{run.id}/{action}/")
+    assert response.headers["Location"] == f"/runs/{run.id}/"
+    assert sent.turns == []
+
+
+@pytest.mark.parametrize("address", ["/runs/", "/theme/"])
+async def test_a_button_s_address_without_a_run_leads_to_the_start(address):
+    client = owner()
+    response = await client.get(address)
+    assert (response.status_code, response.headers["Location"]) == (302, "/")
+    assert (await client.put(address)).status_code == 405
+    assert await Run.objects.acount() == 0
+
+
 # owner and reader
 
 
@@ -289,7 +307,7 @@ async def test_another_browser_changes_nothing(action, session, sent):
     assert response.status_code == 403
     assert "another browser session" in response.content.decode()
     assert sent.turns == []
-    assert len(await runs.newest()) == 1
+    assert await Run.objects.acount() == 1
 
 
 async def test_a_form_of_another_site_is_refused(sent):
@@ -520,7 +538,7 @@ async def test_the_position_a_switch_has_starts_nothing():
     run = await store(WHOLE)
     response = await owner().post(f"/runs/{run.id}/flip/", {"affinity": "on"})
     assert response.headers["Location"] == f"/runs/{run.id}/"
-    assert len(await runs.newest()) == 1
+    assert await Run.objects.acount() == 1
 
 
 @pytest.mark.parametrize("form", [{}, {"affinity": "off", "output": "per-event"}])
