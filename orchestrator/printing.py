@@ -100,9 +100,13 @@ def _name(part: Part | None) -> tuple[str, str]:
     return shown, _STYLES.get(part.letter, "blue")
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def _bubble(bubble: Bubble) -> Text:
     speaker = ("◆ you", "blue") if bubble.who == "orchestrator" else None
-    text = bubble.text or f"{len(bubble.data)} data parts"
+    text = bubble.text or _count(len(bubble.data), "data part")
     note = "" if bubble.state in {"delivered", "answer"} else f"  ({bubble.state})"
     name, style = speaker or _name(bubble.replica)
     return Text.assemble((f"{name:<12}", style), text, (note, "dim"))
@@ -147,7 +151,7 @@ def _verdict(found: Verdict) -> Panel:
         f"asked back {found.asked_back}{_TIMES}   path {'→'.join(found.path)}"
         f"   sessions {found.sessions}"
         f"   saw {', '.join(map(str, found.events_seen))}"
-        f"   released {released.artifacts} artifact{'s' * (released.artifacts != 1)}"
+        f"   released {_count(released.artifacts, 'artifact')}"
         f" · {released.intermediate} intermediate · {released.bytes} bytes"
         f"   tenant {found.tenant}"
     )

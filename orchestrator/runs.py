@@ -186,10 +186,10 @@ async def read(run_id: str, after: int = 0) -> list[Event]:
 
 
 async def newest(limit: int = 50) -> list[Run]:
-    """Return the runs started last, newest first."""
+    """Return the runs started last, newest first; only those with an event."""
     rows = await database.execute(
         f"SELECT {_COLUMNS} FROM orchestrator_run"  # noqa: S608
-        " ORDER BY created_at DESC, id LIMIT %s",
+        " WHERE last_seq > 0 ORDER BY created_at DESC, id LIMIT %s",
         [limit],
     )
     return [_run(row) for row in rows]

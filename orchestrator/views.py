@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from orchestrator.models import Run
     from orchestrator.snapshots import Snapshot
 
-RUNS_LISTED = 8
+RUNS_LISTED = 12
 
 
 @require_safe

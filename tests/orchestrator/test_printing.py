@@ -64,7 +64,8 @@ def test_text_is_printed_as_text_not_as_markup():
     text = shown(recording.events)
     assert '"[bold]x[/bold] [/]"' in text
     assert "[red]y" in text
-    assert "1 data parts" in text
+    assert "1 data part" in text
+    assert "1 data parts" not in text
     assert "not read" in text
 
 

@@ -73,6 +73,10 @@ async def test_a_twin_outlives_its_run():
 
 async def test_runs_are_listed_newest_first():
     made = [(await runs.create(Configuration())).id for _ in range(3)]
+    assert await runs.newest() == []
+    for run_id in made:
+        await runs.append(run_id, "router", Kind.REPLICA_CHOSEN, {})
+    await runs.create(Configuration())
     assert [run.id for run in await runs.newest()] == made[::-1]
     assert [run.id for run in await runs.newest(limit=1)] == made[-1:]
 
