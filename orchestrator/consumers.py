@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from orchestrator.snapshots import Snapshot
 
 logger = logging.getLogger(__name__)
-# Events of a burst within this many seconds are shown together.
-COALESCE_SECONDS = 0.03
 # How often a page is compared with the clock and the health of the parts.
 TICK_SECONDS = 1.0
 TRY_AGAIN = 1013
@@ -133,7 +131,6 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _catch_up(self) -> None:
         while self.pushed < self.newest:
-            await asyncio.sleep(COALESCE_SECONDS)
             await self._push()
 
     async def _tick(self) -> None:

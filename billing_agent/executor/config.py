@@ -10,6 +10,7 @@ from a2a.server.agent_execution import RequestContext
 from a2a.types import TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from google.adk.agents.run_config import RunConfig
 from google.adk.events.event import Event
+from google.adk.telemetry.context import TelemetryConfig
 
 
 class OutputMode(StrEnum):
@@ -55,8 +56,11 @@ unless the rewrite is meant.
 
 
 def _default_run_config() -> RunConfig:
-    # ADK's own default streams nothing; a test pins that.
-    return RunConfig(max_llm_calls=20)
+    # ADK's own default streams nothing; a test pins that. By its default it also
+    # describes every content and tool anew at each model call, in OpenTelemetry's
+    # experimental terms, whether or not anybody collects them.
+    telemetry = TelemetryConfig(genai_semconv_stability_opt_in="stable")
+    return RunConfig(max_llm_calls=20, telemetry=telemetry)
 
 
 @dataclass(frozen=True, slots=True)

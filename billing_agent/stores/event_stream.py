@@ -96,8 +96,9 @@ class EventStream(TaskEventStream):
                 del self._waiting[task_id]
 
     def _heard(self, payload: str) -> None:
-        for wake in self._waiting.get(TaskNotice.parse(payload).task_id, ()):
-            wake.set()
+        if self._waiting:
+            for wake in self._waiting.get(TaskNotice.parse(payload).task_id, ()):
+                wake.set()
 
     def _missed(self) -> None:
         for waiting in self._waiting.values():

@@ -70,12 +70,14 @@ async def test_event_of_another_run_does_not():
         assert (await receive(layer, "page"))["seq"] == 2
 
 
-async def test_events_stay_in_order():
+async def test_events_of_a_burst_are_told_in_order_up_to_the_newest():
     async with live() as layer:
         await layer.group_add("run.r-1a2b", "page")
         await notify(*(f"r-1a2b:{seq}" for seq in range(1, 21)))
-        got = [(await receive(layer, "page"))["seq"] for _ in range(20)]
-        assert got == list(range(1, 21))
+        got = [(await receive(layer, "page"))["seq"]]
+        while got[-1] < 20:
+            got.append((await receive(layer, "page"))["seq"])
+        assert got == sorted(set(got))
 
 
 async def test_lost_connection_is_a_gap_for_every_run_somebody_looks_at():

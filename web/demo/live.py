@@ -11,13 +11,16 @@ from billing_agent.stores.bus import Bus
 from orchestrator.runs import CHANNEL
 
 GROUP_PREFIX = "run."
+# Events of a burst within this many seconds are told together: once here, not once
+# for every page behind the channel layer.
+COALESCE_SECONDS = 0.03
 
 
 class Live:
     """Passes notifications of the database on to this process's channel layer.
 
     A payload ``<run id>:<seq>`` becomes ``{"type": "run.event", "seq": seq}`` for
-    the group ``run.<run id>``. After a gap, when notifications may have been
+    the group ``run.<run id>``; of a burst only the newest does. After a gap, when notifications may have been
     missed, every group with a member gets ``{"type": "run.gap"}``.
 
     Args:
@@ -29,6 +32,7 @@ class Live:
         # One queue and one sender: events of a run stay in order.
         self._messages: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
         self._sender: asyncio.Task[None] | None = None
+        self._newest: dict[str, int] = {}
 
     async def start(self) -> None:
         """Begin to listen.
@@ -48,7 +52,13 @@ class Live:
 
     def _on_payload(self, payload: str) -> None:
         run_id, _, seq = payload.rpartition(":")
-        message = {"type": "run.event", "seq": int(seq)}
+        if run_id not in self._newest:
+            loop = asyncio.get_running_loop()
+            loop.call_later(COALESCE_SECONDS, self._tell, run_id)
+        self._newest[run_id] = max(int(seq), self._newest.get(run_id, 0))
+
+    def _tell(self, run_id: str) -> None:
+        message = {"type": "run.event", "seq": self._newest.pop(run_id)}
         self._messages.put_nowait((GROUP_PREFIX + run_id, message))
 
     def _on_gap(self) -> None:
