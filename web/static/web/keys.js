@@ -1,4 +1,5 @@
-// Keys press the visible control that names them in data-keys; nothing else.
+// Keys press the visible control that names them in data-keys; nothing else. One
+// that rests takes its keys, too: Space would scroll the page at the last event.
 
 const STORED = "single-keys";
 const OWN_KEYS = "input, textarea, select, pre, [contenteditable]";
