@@ -16,11 +16,12 @@ from orchestrator.page import STEP_OF_TURN, Move, Place, next_event, view
 from orchestrator.story import TURNS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Coroutine
+    from typing import Any
 
     from django.http import HttpRequest, HttpResponse
 
-    Action = Callable[..., Awaitable[HttpResponse]]
+    Action = Callable[..., Coroutine[Any, Any, HttpResponse]]
 
 THEMES = ("light", "dark")
 YEAR = 365 * 24 * 3600
