@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from a2a.extensions.common import HTTP_EXTENSION_HEADER
@@ -15,6 +15,8 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from billing_agent.dispatch import Routes, rest_routes, rpc_route
+from billing_agent.executor.progress import Progress
+from billing_agent.follow_ups import FollowUps
 from billing_agent.handler import Handler
 from billing_agent.repeats import Repeats
 from billing_agent.request_context import ConversationContextBuilder
@@ -48,6 +50,7 @@ def build_application(
     replica: str,
     guard: Callable[[ASGIApp], ASGIApp],
     running: Callable[[str], bool] = lambda task_id: False,
+    goes_on: Callable[[str], Awaitable[bool]] | None = None,
     sends: Sends | None = None,
     context_builder: RequestContextBuilder | None = None,
     limits: Limits | None = None,
@@ -67,6 +70,7 @@ def build_application(
         replica: the name every answer carries in ``X-Replica``.
         guard: wraps the routes with the identity filter.
         running: says whether a task's run goes on in this process.
+        goes_on: says whether it goes on in any; asked of tasks that say they work.
         sends: remembers first sends, so that a repeated one runs nothing.
         context_builder: by default the one that keeps tasks in their conversation.
         limits: see ``Limits``.
@@ -75,9 +79,16 @@ def build_application(
             paths.
     """
     limits = limits or Limits()
+
+    async def runs_here(task_id: str) -> bool:
+        return running(task_id)
+
+    progress = Progress(task_store, event_stream)
+    follow_ups = FollowUps(progress, goes_on or runs_here, limits.blocking_wait)
     handler = Handler(
         running=running,
         repeats=Repeats(sends, task_store, event_stream) if sends else None,
+        follow_ups=follow_ups,
         blocking_wait=limits.blocking_wait,
         consumption_wait=limits.consumption_wait,
         agent_executor=executor,

@@ -28,6 +28,7 @@ from a2a.utils.errors import A2AError, InternalError
 from a2a.utils.task import apply_history_length
 
 from billing_agent.executor.outcome import ends_run
+from billing_agent.follow_ups import FollowUps
 from billing_agent.repeats import Claim, Repeats
 from billing_agent.request_context import check_message
 
@@ -64,6 +65,7 @@ class Handler(DefaultRequestHandlerV2):
     Args:
         running: says whether a task's run is still going on in this process.
         repeats: tells repeated sends from first ones; none are told without it.
+        follow_ups: lets one message at a time work on a task.
         blocking_wait: seconds.
         consumption_wait: seconds.
         options: everything else goes to a2a-sdk's handler as it is.
@@ -74,6 +76,7 @@ class Handler(DefaultRequestHandlerV2):
         *,
         running: Callable[[str], bool],
         repeats: Repeats | None,
+        follow_ups: FollowUps,
         blocking_wait: float,
         consumption_wait: float,
         **options: Any,
@@ -81,6 +84,7 @@ class Handler(DefaultRequestHandlerV2):
         super().__init__(**options)
         self._running = running
         self._repeats = repeats
+        self._follow_ups = follow_ups
         self._blocking_wait = blocking_wait
         self._consumption_wait = consumption_wait
 
@@ -89,7 +93,8 @@ class Handler(DefaultRequestHandlerV2):
     ) -> Message | Task:
         async with opaque_errors(), self._claimed(params, context) as claim:
             if claim is None or claim.first:
-                return await self._send(params, context)
+                async with self._follow_ups.alone(params.message.task_id, context):
+                    return await self._send(params, context)
             return await self._send_again(claim, params)
 
     async def on_message_send_stream(
@@ -97,7 +102,7 @@ class Handler(DefaultRequestHandlerV2):
     ) -> AsyncGenerator[Event, None]:
         async with opaque_errors(), self._claimed(params, context) as claim:
             if claim is None or claim.first:
-                events = super().on_message_send_stream(params, context)
+                events = self._stream(params, context)
             else:
                 events = self._stream_again(claim)
             async with aclosing(events) as stream:
@@ -126,11 +131,27 @@ class Handler(DefaultRequestHandlerV2):
         )
         try:
             if await self._in_time(sending, params):
-                return sending.result()
+                result = sending.result()
+                message = params.message
+                await self._follow_ups.check_heard(result, message, context)
+                return result
             return await self._as_it_stands(params, context)
         finally:
             # Ends this wait only: the run has a task of its own.
             sending.cancel()
+
+    async def _stream(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event, None]:
+        message, first = params.message, True
+        async with self._follow_ups.alone(message.task_id, context):
+            events = super().on_message_send_stream(params, context)
+            async with aclosing(events) as stream:
+                async for event in stream:
+                    if first:
+                        await self._follow_ups.check_heard(event, message, context)
+                        first = False
+                    yield event
 
     async def _in_time(
         self, sending: asyncio.Future[Message | Task], params: SendMessageRequest
@@ -154,10 +175,10 @@ class Handler(DefaultRequestHandlerV2):
         task: Task | None
         try:
             async with asyncio.timeout(self._blocking_wait):
-                task = await (claim.existing() if at_once else claim.settled())
+                task = await (claim.taken() if at_once else claim.settled())
         except TimeoutError:
             task, _ = await claim.task()
-            if task is None:
+            if task is None or not claim.heard(task):
                 raise InternalError(
                     message="The first send is not under way."
                 ) from None
@@ -166,7 +187,7 @@ class Handler(DefaultRequestHandlerV2):
     async def _stream_again(self, claim: Claim) -> AsyncGenerator[Event, None]:
         """Yield the first send's task and what follows, up to the end of its run."""
         async with asyncio.timeout(self._blocking_wait):
-            task = await claim.existing()
+            task = await claim.taken()
         if claim.is_settled(task):
             yield task
             return
@@ -175,7 +196,8 @@ class Handler(DefaultRequestHandlerV2):
         async with aclosing(events) as stream:
             async for event in stream:
                 yield event
-                if ends_run(event):
+                asks_or_ended = isinstance(event, Task) and claim.is_settled(event)
+                if asks_or_ended or ends_run(event):
                     return
 
     async def on_subscribe_to_task(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from a2a.types import Message, SendMessageRequest, Task, TaskState
 from a2a.utils.errors import TaskNotFoundError
 from psycopg import OperationalError
 
-from billing_agent.executor.outcome import TERMINAL
+from billing_agent.executor.outcome import TERMINAL, check_open, is_part
 from billing_agent.stores.sends import Sends
 
 _STATE_KEY = "reserved-task-id"
@@ -127,24 +128,34 @@ class Claim:
         with suppress(OperationalError, TimeoutError):
             async with asyncio.timeout(_GIVE_BACK):
                 stored = await self._stored()
-                if stored is None or not self._heard(stored.task):
+                if stored is None or not self.heard(stored.task):
                     stored_too = not self.new_task
                     await sends.forget(owner, self.key, stored_too=stored_too)
 
     async def settled(self) -> Task:
-        """Wait until the first send's run has ended or asks back."""
-        while True:
-            task, version = await self.task()
-            if task is not None and self.is_settled(task):
-                return task
-            await self._changed(version)
+        """Wait until the first send's run has ended or asks back.
 
-    async def existing(self) -> Task:
-        """Wait until the first send's task exists; return it as it stands."""
+        Raises:
+            UnsupportedOperationError: the task ended without hearing the message.
+        """
+        return await self._once(self.is_settled)
+
+    async def taken(self) -> Task:
+        """Wait until the message is part of the first send's task; return that.
+
+        Raises:
+            UnsupportedOperationError: the task ended without hearing the message.
+        """
+        return await self._once(self.heard)
+
+    async def _once(self, wanted: Callable[[Task], bool]) -> Task:
         while True:
             task, version = await self.task()
             if task is not None:
-                return task
+                if not self.heard(task):
+                    check_open(task)
+                if wanted(task):
+                    return task
             await self._changed(version)
 
     async def task(self) -> tuple[Task | None, TaskVersion]:
@@ -169,13 +180,14 @@ class Claim:
         if task.status.state in TERMINAL:
             return True
         asks = task.status.state in _INTERRUPTED and task.status.HasField("message")
-        return self._heard(task) and asks
+        return self.heard(task) and asks
 
     async def _stored(self) -> StoredTask | None:
         return await self.repeats.task_store.get(self.task_id, self.context)
 
-    def _heard(self, task: Task) -> bool:
-        return any(entry.message_id == self.message_id for entry in task.history)
+    def heard(self, task: Task) -> bool:
+        """Return whether the message has become part of a task."""
+        return is_part(self.message_id, task)
 
     async def _changed(self, version: TaskVersion) -> None:
         events = self.repeats.event_stream.subscribe(self.task_id, after=version)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from a2a.server.agent_execution import (
@@ -17,8 +16,6 @@ from a2a.types import AgentExtension
 from django.conf import settings
 from google.adk.agents import LlmAgent
 from google.adk.sessions import BaseSessionService, InMemorySessionService
-from psycopg import OperationalError
-from psycopg_pool import PoolTimeout
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -28,12 +25,13 @@ from billing_agent.agent.database import close_connections
 from billing_agent.agent.warm_up import warm_up
 from billing_agent.cancel import CancelChannel
 from billing_agent.card import build_card
+from billing_agent.drain import drain, until_stored
 from billing_agent.executor.audit import AuditTrail
 from billing_agent.executor.config import ExecutorConfig, OutputMode
 from billing_agent.executor.continuity import continuity
 from billing_agent.executor.lifecycle import Executor
-from billing_agent.executor.outcome import Failure
-from billing_agent.executor.registry import Run, RunRegistry
+from billing_agent.executor.progress import Progress
+from billing_agent.executor.registry import RunRegistry
 from billing_agent.facts import Store
 from billing_agent.gate import Gate
 from billing_agent.identity.guard import guarded
@@ -49,10 +47,6 @@ from billing_agent.stores.turns import Turns
 from billing_agent.sweeper import Sweeper
 
 logger = logging.getLogger(__name__)
-
-
-class DrainTimeout(Exception):
-    """A run did not end within the grace period of a shutdown."""
 
 
 @dataclass(slots=True)
@@ -76,6 +70,7 @@ class Replica:
     agent: LlmAgent = field(default_factory=build_agent)
     registry: RunRegistry = field(default_factory=RunRegistry)
     task_store: TaskStore = field(init=False)
+    _event_stream: EventStream = field(init=False)
     _channel: CancelChannel = field(init=False)
     _sweeping: asyncio.Task[None] | None = None
     _application: A2AApplication | None = None
@@ -83,6 +78,7 @@ class Replica:
 
     def __post_init__(self) -> None:
         self.task_store = TaskStore(self.pool, self.name)
+        self._event_stream = EventStream(self.pool, self.bus)
         self._channel = CancelChannel(self.bus, self.registry, self.task_store)
 
     def executor(
@@ -118,6 +114,7 @@ class Replica:
             replica=self.name,
             config=config,
             memory=self._memory,
+            progress=Progress(self.task_store, self._event_stream),
         )
         return (
             executor.with_hook(continuity(executor.conversation)) if fixed else executor
@@ -141,11 +138,12 @@ class Replica:
         self._application = build_application(
             executor=executor,
             task_store=self.task_store,
-            event_stream=EventStream(self.pool, self.bus),
+            event_stream=self._event_stream,
             card=build_card(settings.PUBLIC_URL, token_url, extensions),
             replica=self.name,
             guard=lambda app: guarded(app, part=self.name),
             running=self.registry.__contains__,
+            goes_on=self._goes_on,
             sends=Sends(self.pool),
             context_builder=context_builder,
             limits=Limits(
@@ -184,8 +182,9 @@ class Replica:
         if self._gate is not None:
             self._gate.close()
         runs = self.registry.runs()
-        await self._drain(runs, settings.DRAIN_GRACE)
-        await self._stored([run.task_id for run in runs])
+        await drain(runs, settings.DRAIN_GRACE)
+        task_ids = [run.task_id for run in runs]
+        await until_stored(self.task_store, task_ids, settings.CONSUMPTION_WAIT)
         if self._application is not None:
             closing = asyncio.ensure_future(self._application.handler.aclose())
             # a2a-sdk 1.3 waits for ever for an event that nobody reads any more.
@@ -199,28 +198,10 @@ class Replica:
         await self.bus.stop()
         await self.pool.close()
 
-    async def _drain(self, runs: list[Run], grace: float) -> None:
-        ended = {run.task for run in runs if run.task is not None}
-        if not ended:
-            return
-        _, late = await asyncio.wait(ended, timeout=grace)
-        for run in runs:
-            if run.task in late:
-                failure = Failure(DrainTimeout(f"{run.task_id} after {grace:g} s"))
-                failure.log()
-                await run.stop(failure.status(run.task_id, run.context_id))
-
-    async def _stored(self, task_ids: list[str]) -> None:
-        """Wait until the last events of ended runs are in the task store."""
-        moving = {"TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"}
-        with suppress(TimeoutError, OperationalError, PoolTimeout):
-            async with asyncio.timeout(settings.CONSUMPTION_WAIT):
-                # Nothing else tells when a2a-sdk has stored what it was given.
-                while any(  # noqa: ASYNC110
-                    notice.state in moving
-                    for notice in (await self.task_store.latest(task_ids)).values()
-                ):
-                    await asyncio.sleep(0.02)
+    async def _goes_on(self, task_id: str) -> bool:
+        """Return whether a task runs here, or was heard to run elsewhere."""
+        lately = 3 * settings.SWEEP_INTERVAL
+        return task_id in self.registry or await self.task_store.runs(task_id, lately)
 
     async def _ready(self) -> bool:
         return self.bus.connected

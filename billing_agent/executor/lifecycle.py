@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Protocol
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
 from a2a.types import Message, TaskState
+from a2a.utils.errors import A2AError
 from google.adk.agents import BaseAgent
 from google.adk.memory import BaseMemoryService
 from google.adk.runners import Runner
@@ -23,11 +25,15 @@ from billing_agent.errors import ConversationBusy
 from billing_agent.executor import outcome
 from billing_agent.executor.config import BeforeExecute, ExecutorConfig
 from billing_agent.executor.conversation import Conversation
+from billing_agent.executor.progress import Progress
 from billing_agent.executor.registry import Run, RunRegistry
-from billing_agent.executor.turn import Turn, announce_state, move
+from billing_agent.executor.turn import Turn, announce_and_emit, announce_state, move
 from billing_agent.stores.scope import ScopedSessionService
 
 logger = logging.getLogger(__name__)
+
+# Seconds.
+END_WAIT = 2.0
 
 
 class Turns(Protocol):
@@ -58,6 +64,8 @@ class Executor(AgentExecutor):
         replica: this replica's name, for the facts.
         config: see ``ExecutorConfig``.
         memory: gives a request's memory service, if the agent recalls.
+        progress: tells whether a follow-up's task is still open when its turn has
+            come; it is taken to be without it.
     """
 
     def __init__(
@@ -72,6 +80,7 @@ class Executor(AgentExecutor):
         replica: str,
         config: ExecutorConfig,
         memory: Callable[[RequestContext], BaseMemoryService] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self._agent = agent
         self._app_name = app_name
@@ -82,6 +91,7 @@ class Executor(AgentExecutor):
         self._replica = replica
         self._config = config
         self._memory = memory
+        self._progress = progress
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Work on one message until its run has ended.
@@ -89,6 +99,7 @@ class Executor(AgentExecutor):
         Raises:
             ValueError: the request has no message; nothing was enqueued.
             RuntimeError: the task runs here already; that run goes on.
+            UnsupportedOperationError: the task ended while its turn was waited for.
             asyncio.CancelledError: the run was cancelled.
         """
         if context.message is None:
@@ -144,11 +155,29 @@ class Executor(AgentExecutor):
         turn = Turn(context, run, talk, make_runner, self._config, memory)
         try:
             async with self._turns.turn(_subject(context), run.context_id, wait):
+                await self._check_open(context)
                 return await turn.take()
         except ConversationBusy as busy:
             logger.warning("Task %s rejected: %s", run.task_id, busy)
             await move(run, TaskState.TASK_STATE_REJECTED, "conversation busy")
-            return False
+        except A2AError:
+            raise
+        except Exception as error:
+            failure = outcome.Failure(error)
+            failure.log()
+            await announce_and_emit(run, failure.status(run.task_id, run.context_id))
+        return False
+
+    async def _check_open(self, context: RequestContext) -> None:
+        """Refuse a follow-up whose task another replica ended before this turn."""
+        if self._progress is None or context.current_task is None:
+            return
+        # The end of the turn before this one may be on its way to the store; after a
+        # while nobody brings it.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(END_WAIT):
+                task_id = context.current_task.id
+                await self._progress.until_open(task_id, context.call_context)
 
     def _runner(self, talk: Conversation, memory: BaseMemoryService | None) -> Runner:
         # No artifact service: the agent saves none, and saving one fails loudly.

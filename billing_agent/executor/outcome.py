@@ -17,6 +17,7 @@ from a2a.types import (
     TaskStatus,
     TaskStatusUpdateEvent,
 )
+from a2a.utils.errors import UnsupportedOperationError
 
 from billing_agent.errors import shown_to_callers
 
@@ -31,6 +32,24 @@ TERMINAL = frozenset(
     }
 )
 _ENDS_RUN = TERMINAL | {TaskState.TASK_STATE_INPUT_REQUIRED}
+
+
+def check_open(task: Task) -> None:
+    """Refuse a message to a task that has ended.
+
+    Raises:
+        UnsupportedOperationError: it has (A2A 1.0, section 3.1.1).
+    """
+    if task.status.state in TERMINAL:
+        name = TaskState.Name(task.status.state)
+        raise UnsupportedOperationError(
+            message=f"Task {task.id} is in terminal state: {name}"
+        )
+
+
+def is_part(message_id: str, task: Task) -> bool:
+    """Return whether a message has become part of a task."""
+    return any(message.message_id == message_id for message in task.history)
 
 
 def ends_run(event: Event) -> bool:

@@ -105,6 +105,12 @@ HEARTBEAT: Final = """
 UPDATE billing_agent_a2atask SET replica = %s, heartbeat_at = now() WHERE id = ANY(%s)
 """
 
+RUNS: Final = """
+SELECT 1 FROM billing_agent_a2atask
+WHERE id = %s AND state IN ('TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING')
+AND greatest(heartbeat_at, updated_at) > now() - make_interval(secs => %s)
+"""
+
 STUCK: Final = """
 SELECT body, version, owner, replica, heartbeat_at
 FROM billing_agent_a2atask

@@ -177,6 +177,10 @@ class TaskStore(VersionedTaskStore):
         if held:
             await rows(self._pool, sql.HEARTBEAT, (self._replica, held))
 
+    async def runs(self, task_id: str, lately: float) -> bool:
+        """Return whether a task goes on and was heard of in the last seconds."""
+        return bool(await rows(self._pool, sql.RUNS, (task_id, lately)))
+
     async def stuck(self, older_than: float, limit: int = 100) -> Sequence[StuckTask]:
         """Return SUBMITTED and WORKING tasks that nobody was heard to run.
 

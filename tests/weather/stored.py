@@ -9,18 +9,22 @@ from typing import Any
 from a2a.types import StreamResponse, TaskState
 
 from billing_agent.executor.outcome import TERMINAL
+from billing_agent.models.sessions import SEPARATOR
 from tests.billing_agent.contract.watch import rows
 
 
 async def session_events(demo: Any, subject: str, context_id: str) -> list[dict]:
-    """Return the events of a conversation's session, in order."""
+    """Return the events of a conversation's session, in order.
+
+    ``subject`` may leave out what the issuer puts before it.
+    """
     found = await rows(
         demo,
         "SELECT event.body FROM billing_agent_adkevent event"
         " JOIN billing_agent_adksession session ON session.id = event.session_id"
         " WHERE session.user_id LIKE %s AND session.session_id = %s"
         " ORDER BY event.seq",
-        f"{subject}%",
+        f"%{subject}{SEPARATOR}%",
         context_id,
     )
     return [json.loads(body) for (body,) in found]
@@ -42,7 +46,7 @@ def interleaved(events: list[dict]) -> bool:
     """
     runs = [event["invocation_id"] for event in events if not _closes(event)]
     changes = sum(one != other for one, other in pairwise(runs))
-    return changes + 1 > len(set(runs))
+    return bool(runs) and changes + 1 > len(set(runs))
 
 
 def _closes(event: dict) -> bool:
