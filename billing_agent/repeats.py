@@ -22,6 +22,7 @@ from psycopg import OperationalError
 
 from billing_agent.executor.outcome import TERMINAL, check_open, is_part
 from billing_agent.stores.sends import Sends
+from billing_agent.stores.tasks import begin
 
 _STATE_KEY = "reserved-task-id"
 # Seconds between two looks at a first send that has no task yet, and how long a
@@ -88,6 +89,7 @@ class Repeats:
             await asyncio.sleep(_PAUSE)
         if claim.first and claim.new_task:
             context.state[_STATE_KEY] = claim.task_id
+            begin(context, claim.task_id)
         return claim
 
     async def _claim(self, message: Message, context: ServerCallContext) -> Claim:

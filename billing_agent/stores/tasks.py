@@ -32,6 +32,15 @@ from billing_agent.stores.task_pages import page_of_tasks
 
 # The channel the statements in ``task_sql`` notify.
 CHANNEL = "a2a_tasks"
+_FRESH = "fresh-task-id"
+
+
+def begin(context: ServerCallContext, task_id: str) -> None:
+    """Note that an id was made in this call: nothing is stored under it yet.
+
+    a2a-sdk asks for a new task three times before it saves it.
+    """
+    context.state[_FRESH] = task_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +105,7 @@ class TaskStore(VersionedTaskStore):
             a2a.server.cluster.ConcurrentTaskModificationError: the stored version is
                 another, the stored state is terminal, or the id is another owner's.
         """
+        context.state.pop(_FRESH, None)
         owner = context.user.user_name
         parameters = _row(task, owner, event)
         cancels = task.status.state == TaskState.TASK_STATE_CANCELED
@@ -127,6 +137,8 @@ class TaskStore(VersionedTaskStore):
 
     async def get(self, task_id: str, context: ServerCallContext) -> StoredTask | None:
         """Return the task with its version, None when the owner has none such."""
+        if context.state.get(_FRESH) == task_id:
+            return None
         found = await rows(self._pool, sql.GET, (task_id, context.user.user_name))
         if not found:
             return None

@@ -20,8 +20,9 @@ class Live:
     """Passes notifications of the database on to this process's channel layer.
 
     A payload ``<run id>:<seq>`` becomes ``{"type": "run.event", "seq": seq}`` for
-    the group ``run.<run id>``; of a burst only the newest does. After a gap, when notifications may have been
-    missed, every group with a member gets ``{"type": "run.gap"}``.
+    the group ``run.<run id>``; of a burst only the newest does. After a gap, when
+    notifications may have been missed, every group with a member gets
+    ``{"type": "run.gap"}``.
 
     Args:
         conninfo: PostgreSQL URL of the recorded runs.

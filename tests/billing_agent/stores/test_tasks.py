@@ -19,7 +19,7 @@ from a2a.types import (
 )
 from psycopg import sql
 
-from billing_agent.stores.tasks import CHANNEL, TaskNotice, TaskStore
+from billing_agent.stores.tasks import CHANNEL, TaskNotice, TaskStore, begin
 
 AWKWARD = 'Zürich 請求書 😀 a\u2028b\u2029c\u0085d\r\ne "\\ \t'
 
@@ -106,6 +106,26 @@ async def test_a_task_comes_back_as_it_was_saved(store, save):
     stored = await store.get("t1", MINE)
     assert (stored.task, stored.version) == (task, version)
     assert await store.get("t2", MINE) is None
+
+
+async def test_an_id_made_in_a_call_is_read_again_after_its_first_save(store):
+    context = ServerCallContext(user=Named("client-1"))
+    begin(context, "t1")
+    assert await store.get("t1", context) is None
+
+    version = await store.save(
+        a_task(), prev_version=TaskVersion.MISSING, context=context
+    )
+
+    assert (await store.get("t1", context)).version == version
+
+
+async def test_an_id_made_in_one_call_is_read_in_every_other(store, save):
+    await save(a_task())
+    context = ServerCallContext(user=Named("client-1"))
+    begin(context, "another")
+
+    assert (await store.get("t1", context)).task.id == "t1"
 
 
 async def test_each_save_is_a_later_version(store, save):
