@@ -271,7 +271,6 @@ async def test_verifier_refuses_the_token_of_another_audience():
         await other.verify(answer.json()["access_token"])
 
 
-
 async def test_one_subject_asked_for_by_two_tenants_is_two_subjects():
     await Tenant.objects.aget_or_create(slug="globex", name="Globex")
     subjects = set()
