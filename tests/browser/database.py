@@ -28,6 +28,10 @@ class Database:
         """Append events to a run, as its processes would."""
         self._run(lambda: stored.record(run, events))
 
+    def renew(self, run_id):
+        """Let the sender of a run's turn live on for a while."""
+        self._run(lambda: runs.renew_claim(run_id))
+
     def read(self, run_id):
         """Return the events of a run."""
         return self._run(lambda: runs.read(run_id))

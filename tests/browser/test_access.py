@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
@@ -160,7 +162,9 @@ def test_a_chosen_theme_stays(open_tab, addresses):
     assert tab.page.evaluate(background) == dark
 
 
-def test_no_motion_for_those_who_want_none(open_tab, addresses):
+def test_no_motion_for_those_who_want_none(open_tab, addresses, database):
+    # Nothing moves for a turn whose sender has died.
+    database.renew(re.search(r"r-\w+", addresses["running"])[0])
     tab = open_tab(reduced_motion="reduce").be_owner().visit(addresses["running"])
     animation = "getComputedStyle(document.querySelector('.ring')).animationName"
     assert tab.page.evaluate(animation) == "none"
