@@ -9,10 +9,10 @@ from weakref import WeakValueDictionary
 
 from a2a.server.context import ServerCallContext
 from a2a.server.events import Event
-from a2a.types import Message, Task, TaskStatusUpdateEvent
+from a2a.types import Message
 from a2a.utils.errors import UnsupportedOperationError
 
-from billing_agent.executor.outcome import TERMINAL, check_open, is_part
+from billing_agent.executor.outcome import check_open, is_part, is_terminal
 from billing_agent.executor.progress import Progress
 
 
@@ -91,9 +91,7 @@ class FollowUps:
         Raises:
             UnsupportedOperationError: the task has ended without the message.
         """
-        if not isinstance(first, Task | TaskStatusUpdateEvent):
-            return
-        if first.status.state not in TERMINAL:
+        if not is_terminal(first):
             return
         stored = await self._progress.task_store.get(message.task_id, context)
         if stored is not None and not is_part(message.message_id, stored.task):

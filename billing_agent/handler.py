@@ -27,7 +27,7 @@ from a2a.types import (
 from a2a.utils.errors import A2AError, InternalError
 from a2a.utils.task import apply_history_length
 
-from billing_agent.executor.outcome import ends_run
+from billing_agent.executor.outcome import ends_run, is_terminal
 from billing_agent.follow_ups import FollowUps
 from billing_agent.repeats import Claim, Repeats
 from billing_agent.request_context import check_message
@@ -204,8 +204,14 @@ class Handler(DefaultRequestHandlerV2):
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
         async with opaque_errors():
-            async for event in super().on_subscribe_to_task(params, context):
-                yield event
+            events = super().on_subscribe_to_task(params, context)
+            async with aclosing(events) as stream:
+                async for event in stream:
+                    yield event
+                    # The first event shows the task as it is: the one that brought
+                    # it there may still be on its way.
+                    if is_terminal(event):
+                        return
 
     async def on_get_task(
         self, params: GetTaskRequest, context: ServerCallContext

@@ -57,6 +57,12 @@ def ends_run(event: Event) -> bool:
     return isinstance(event, TaskStatusUpdateEvent) and event.status.state in _ENDS_RUN
 
 
+def is_terminal(event: Event) -> bool:
+    """Return whether an event shows or tells that its task has ended."""
+    told = isinstance(event, Task | TaskStatusUpdateEvent)
+    return told and event.status.state in TERMINAL
+
+
 def status(
     task_id: str, context_id: str, state: TaskState, text: str = ""
 ) -> TaskStatusUpdateEvent:

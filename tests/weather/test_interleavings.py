@@ -81,7 +81,8 @@ async def _broken(demo, played, peers):
         # Who follows a task sees its next turn after a question; a send does not.
         last = ENDS | {"INPUT_REQUIRED"} if of_send else ENDS
         if any(state_of(event) in last for event in events[:-1]):
-            yield f"events after the end of a stream: {events}"
+            what = "send" if of_send else "subscription"
+            yield f"events after the end of a {what}: {events}"
     async for lost in _lost(demo, played, tasks):
         yield lost
 
