@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from a2a.server.context import ServerCallContext
 from a2a.server.events import Event
 from a2a.types import Message
+from a2a.utils._async_queue_compat import QueueShutDown
 from a2a.utils.errors import UnsupportedOperationError
 
 from billing_agent.executor.outcome import check_open, is_part, is_terminal
@@ -63,6 +64,11 @@ class FollowUps:
             ) from None
         try:
             yield
+        except QueueShutDown:
+            # a2a-sdk's word for a task that ended while the message was on its way.
+            raise UnsupportedOperationError(
+                message=f"Task {task_id} has just ended"
+            ) from None
         finally:
             lock.release()
 

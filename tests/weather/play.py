@@ -159,10 +159,15 @@ def task_of(event: dict[str, Any]) -> str:
 
 
 def state_of(event: dict[str, Any]) -> str | None:
-    """Return the state that an event tells of, if it does."""
+    """Return the state that an event tells of, if it does.
+
+    A question that was answered leaves its state behind until the run begins.
+    """
     ((_, body),) = event.items()
-    name = body.get("status", {}).get("state")
-    return name and name.removeprefix("TASK_STATE_")
+    status = body.get("status", {})
+    name = status.get("state", "").removeprefix("TASK_STATE_")
+    answered = name == "INPUT_REQUIRED" and "message" not in status
+    return None if answered else name or None
 
 
 def _pick(known: list[Any], step: Step) -> Any:
