@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 
 from psycopg import OperationalError
 
@@ -66,35 +67,36 @@ class Sweeper:
 
     async def run(self) -> None:
         """Heartbeat and sweep for ever, whatever becomes of a round."""
-        inherited = True
+        inherited: list[StuckTask] | None = None
+        rounds = 0
         while True:
             try:
-                if inherited:
-                    await self.disown()
-                    inherited = False
+                if inherited is None:
+                    inherited = await self._inherited()
                 await self._task_store.heartbeat(self._registry.held())
                 await self.sweep()
+                if rounds == 2:
+                    await self._fail_all(inherited)
+                rounds += 1
             except OperationalError as error:
                 logger.warning("The sweep waits for the database: %s", error)
             except Exception:
                 logger.exception("A round of the sweep failed")
             await asyncio.sleep(self._interval)
 
-    async def disown(self) -> int:
-        """Fail what an earlier process of this replica's name left; return how many.
+    async def _inherited(self) -> list[StuckTask]:
+        """Return what goes on under this replica's name and is not held here.
 
-        A name is one process at a time, so what is under this one and not held here
-        has no run: a caller that waits for it need not wait for the timeout.
+        An earlier process left it, most likely, and a caller that waits for it need
+        not wait for the timeout. But that process may be draining still, and another
+        replica may have taken the task over: what is heard of within two rounds lives.
         """
-        if not self._replica:
-            return 0
-        going_on = await self._task_store.stuck(0)
-        orphans = [
+        going_on = await self._task_store.stuck(0) if self._replica else []
+        return [
             stuck
             for stuck in going_on
             if stuck.replica == self._replica and stuck.task.id not in self._registry
         ]
-        return sum([await self._fail(stuck) for stuck in orphans])
 
     async def sweep(self) -> int:
         """Fail the stuck tasks; return how many, 0 while another replica sweeps.
@@ -114,7 +116,7 @@ class Sweeper:
                     *await self._left_behind(),
                 ]
                 await Sends(self._pool).sweep(REMEMBERED)
-                return sum([await self._fail(task) for task in stuck])
+                return await self._fail_all(stuck)
             finally:
                 await connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 
@@ -127,6 +129,9 @@ class Sweeper:
         self._registry.forget(ended - going_on)
         silent = await self._task_store.stuck(seconds) if going_on else []
         return [stuck for stuck in silent if stuck.task.id in going_on]
+
+    async def _fail_all(self, stuck: Iterable[StuckTask]) -> int:
+        return sum([await self._fail(task) for task in stuck])
 
     async def _fail(self, stuck: StuckTask) -> bool:
         failure = Failure(Abandoned(stuck))

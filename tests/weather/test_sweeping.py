@@ -203,6 +203,27 @@ async def test_a_run_that_ended_here_without_its_end_stored_waits_for_no_timeout
     assert await a.state("task-2") == TaskState.TASK_STATE_WORKING
 
 
+async def test_what_an_earlier_process_left_is_failed_unless_it_lives(replicas):
+    """One draining still, or a follow-up on another replica, tells that it lives."""
+    a, b = replicas
+    for task_id in ("left", "draining", "taken-over"):
+        await a.begin(task_id)
+    await a.age("taken-over", 1)
+    restarted = Replica("replica-a", b.pool, b._conninfo)
+    restarted.sweeper._replica = "replica-a"
+    a.registry.release(a.registry.get("left"), parked=False)
+    b.registry.register(a.registry.get("taken-over"))
+    a.registry.release(a.registry.get("taken-over"), parked=False)
+    a.registry.forget(["left", "taken-over"])
+
+    async with a.sweeping(), b.sweeping(), restarted.sweeping(), asyncio.timeout(10):
+        while await b.state("left") != TaskState.TASK_STATE_FAILED:
+            await asyncio.sleep(0.01)
+
+    for task_id in ("draining", "taken-over"):
+        assert await b.state(task_id) == TaskState.TASK_STATE_WORKING
+
+
 async def test_a_round_that_fails_is_not_the_last(replicas, monkeypatch, caplog):
     a, _ = replicas
     run = await a.begin("task-1")

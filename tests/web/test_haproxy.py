@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import running_demo
 from tests.ports import free_port
 from tests.story.commands import manage_json
-from web.demo.layout import ROUTER_OFFSET, Layout
+from web.demo.layout import NAMES, ROUTER_OFFSET, Layout
 from web.environment import BASE_DIR
 
 pytestmark = pytest.mark.processes
@@ -51,11 +51,26 @@ def router(haproxy, demo, tmp_path_factory):
         command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
     )
     url = f"http://127.0.0.1:{port}"
-    with httpx.Client(transport=httpx.HTTPTransport(retries=20)) as client:
-        client.get(f"{url}/healthz")
+    _wait_for_both(url)
     yield url
     process.terminate()
     process.wait()
+
+
+def _wait_for_both(url):
+    """Wait until both ways of routing know both replicas."""
+    headers = [{"X-A2A-Context": f"ctx-{number}"} for number in range(20)]
+    headers += [named | {"X-Affinity": "off"} for named in headers[:2] * 2]
+    deadline = time.monotonic() + 30
+    with httpx.Client(transport=httpx.HTTPTransport(retries=20)) as client:
+
+        def seen(asked):
+            answers = [client.get(f"{url}{CARD}", headers=each) for each in asked]
+            return {answer.headers.get("x-replica") for answer in answers}
+
+        while not seen(headers[:20]) == seen(headers[20:]) == {*NAMES}:
+            assert time.monotonic() < deadline, "HAProxy does not know both replicas"
+            time.sleep(0.1)
 
 
 @pytest.fixture
@@ -65,10 +80,7 @@ def chosen(router):
 
         def ask(**headers):
             named = {name.replace("_", "-"): value for name, value in headers.items()}
-            deadline = time.monotonic() + 20
-            while (answer := client.get(CARD, headers=named)).status_code == 503:
-                assert time.monotonic() < deadline, "no replica came up"
-                time.sleep(0.1)
+            answer = client.get(CARD, headers=named)
             assert answer.status_code == 200
             return answer.headers["x-replica"]
 
@@ -118,4 +130,5 @@ def test_all_sixteen_combinations_are_as_predicted_behind_it(haproxy, tmp_path):
         return replace(part, command=("tests/web/haproxy.py", haproxy, config))
 
     with running_demo(with_haproxy) as demo:
+        _wait_for_both(demo.router_url)
         assert manage_json(demo, "matrix")["as_predicted"] == 16
