@@ -126,14 +126,16 @@ class Handler(DefaultRequestHandlerV2):
     async def _send(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> Message | Task:
+        # Asked now: a2a-sdk writes the id of a new task into the message.
+        follows_up = bool(params.message.task_id)
         sending: asyncio.Future[Message | Task] = asyncio.ensure_future(
             super().on_message_send(params, context)
         )
         try:
             if await self._in_time(sending, params):
                 result = sending.result()
-                message = params.message
-                await self._follow_ups.check_heard(result, message, context)
+                if follows_up:
+                    await self._follow_ups.check_heard(result, params.message, context)
                 return result
             return await self._as_it_stands(params, context)
         finally:
@@ -143,14 +145,16 @@ class Handler(DefaultRequestHandlerV2):
     async def _stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
-        message, first = params.message, True
-        async with self._follow_ups.alone(message.task_id, context):
+        unheard = bool(params.message.task_id)
+        async with self._follow_ups.alone(params.message.task_id, context):
             events = super().on_message_send_stream(params, context)
             async with aclosing(events) as stream:
                 async for event in stream:
-                    if first:
-                        await self._follow_ups.check_heard(event, message, context)
-                        first = False
+                    if unheard:
+                        await self._follow_ups.check_heard(
+                            event, params.message, context
+                        )
+                        unheard = False
                     yield event
 
     async def _in_time(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.models.registry import LLMRegistry
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
+from google.genai import types
 
 from billing_agent.agent import callbacks, tools
 from billing_agent.agent.scripted_model import ScriptedModel
@@ -27,7 +29,6 @@ To audit several invoices, call audit_invoice once for each, going back by `prev
 Quote amounts with two decimals. Keep answers to a few sentences.
 A tool result with `error` means there is no such thing: say so, do not try others."""
 
-# Wrapped here: ADK wraps a plain function anew for every model call.
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     tools.get_invoice,
     tools.list_invoices,
@@ -37,6 +38,26 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     tools.recall_preferences,
     tools.recall,
 )
+
+
+class DescribedOnce(FunctionTool):
+    """A function tool whose declaration is made once.
+
+    ADK wraps a plain function anew for every model call, and copies a declaration to
+    its depth; nothing changes what is inside one, so the outside is copied here.
+    """
+
+    @cached_property
+    def _declaration(self) -> types.FunctionDeclaration | None:
+        return super()._get_declaration()
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        declaration = self._declaration
+        return declaration and declaration.model_copy()
+
+
+class LongRunning(DescribedOnce, LongRunningFunctionTool):
+    """The same for a tool whose answer comes later."""
 
 
 def resolve_model(name: str) -> BaseLlm:
@@ -60,8 +81,8 @@ def build_agent(model: BaseLlm | None = None) -> LlmAgent:
         model=model or resolve_model(settings.BILLING_MODEL),
         instruction=INSTRUCTION,
         tools=[
-            *map(FunctionTool, _FUNCTIONS),
-            LongRunningFunctionTool(tools.ask_user),
+            *map(DescribedOnce, _FUNCTIONS),
+            LongRunning(tools.ask_user),
         ],
         before_model_callback=[callbacks.announce_model, callbacks.show_data_as_text],
         after_model_callback=callbacks.add_comparison,

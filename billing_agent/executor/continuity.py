@@ -21,9 +21,7 @@ def continuity(conversation: Callable[[RequestContext], Conversation]) -> Before
     """
 
     async def ensure_session(ctx: RequestContext) -> bool:
-        talk = conversation(ctx)
-        if not await talk.exists():
-            await talk.create(talk.context_id, "hook")
+        await conversation(ctx).ensure()
         return False
 
     return ensure_session

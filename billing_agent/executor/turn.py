@@ -111,8 +111,9 @@ class Turn:
                     update = None if asks else leaving.convert(event)
                     update = await self._hooked(update, event)
                     await self._release(leaving.keep(event, update))
-        await self._remember(session_id, answers)
         await self._release(leaving.end())
+        # While the artifact is stored; before the end, so that the next turn recalls.
+        await self._remember(session_id, answers)
         return asked
 
     async def _prepare(self, content: types.Content) -> tuple[str, types.Content]:
@@ -121,7 +122,7 @@ class Turn:
         if session is None:
             fixed = self.config.lookup is Lookup.CREATE_UNDER_CONTEXT_ID
             session_id = self.talk.context_id if fixed else None
-            session = await self.talk.create(session_id, "lookup")
+            session = await self.talk.create(session_id)
         waiting = pending.open_calls(session.events)
         follows_up = self.context.current_task is not None
         if follows_up and waiting and waiting[-1].long_running:

@@ -79,4 +79,6 @@ async def rows(pool: Pool, query: LiteralString, parameters: Parameters) -> list
     """Execute one statement and return all its rows."""
     async with pool.connection() as connection:
         cursor = await connection.execute(query, parameters)
-        return await cursor.fetchall() if cursor.description else []
+        # Not ``description``: that makes an object of every column.
+        result = cursor.pgresult
+        return await cursor.fetchall() if result and result.nfields else []

@@ -6,6 +6,8 @@ import pytest
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.models.registry import LLMRegistry
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.genai import types
 
 from billing_agent.agent.assembly import APP_NAME, build_agent, resolve_model
@@ -99,3 +101,12 @@ async def test_no_tool_asks_the_model_for_a_tenant():
         parameters = (declaration.parameters_json_schema or {}).get("properties", {})
         assert "tenant" not in parameters
         assert "tool_context" not in parameters
+
+
+async def test_each_model_call_gets_a_declaration_of_its_own_as_adk_makes_it():
+    for tool in await build_agent().canonical_tools():
+        stock = LongRunningFunctionTool if tool.is_long_running else FunctionTool
+        declaration = tool._get_declaration()
+        assert declaration == stock(tool.func)._get_declaration()
+        declaration.name = declaration.description = "changed by ADK"
+        assert tool._get_declaration() == stock(tool.func)._get_declaration()
