@@ -35,12 +35,16 @@ class Conversation:
         return USER_PREFIX + self.context_id
 
     async def ensure(self) -> None:
-        """Create the session under the context id, unless it is stored already."""
+        """Create the session under the context id, unless it is stored already.
+
+        A look-up that follows is handed the created session: nobody else has the turn.
+        """
         try:
             session = await self._create(self.context_id)
         except AlreadyExistsError:
             await self._announce_look_up(True, None, "hook")
             return
+        self.service.hand_over(session)
         await self._announce_look_up(False, None, "hook")
         await announce(SessionCreated(self.store, session.id, "hook"))
 

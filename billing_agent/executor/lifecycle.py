@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
@@ -92,6 +93,9 @@ class Executor(AgentExecutor):
         self._config = config
         self._memory = memory
         self._progress = progress
+        # A hook and the run after it have one.
+        self._talks: WeakKeyDictionary[RequestContext, Conversation]
+        self._talks = WeakKeyDictionary()
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Work on one message until its run has ended.
@@ -140,7 +144,8 @@ class Executor(AgentExecutor):
     def conversation(self, context: RequestContext) -> Conversation:
         """Return the conversation of a request, within its caller's scope."""
         scoped = ScopedSessionService(self._sessions, _subject(context))
-        return Conversation(scoped, self._store, self._app_name, _ids(context)[1])
+        talk = Conversation(scoped, self._store, self._app_name, _ids(context)[1])
+        return self._talks.setdefault(context, talk)
 
     async def _submit(self, run: Run, message: Message) -> None:
         await facts.announce(facts.TaskStateChanged("TASK_STATE_SUBMITTED"))

@@ -82,8 +82,8 @@ class ScopedSessionService(BaseSessionService):
     def hand_over(self, session: Session) -> None:
         """Give the next reader of a session this one, instead of reading it again.
 
-        For a turn that has just read the session and is its only writer: a session
-        that moved on all the same is refused at the first append.
+        For a turn that has just read or created the session and is its only writer: a
+        session that moved on all the same is refused at the first append.
         """
         self._handed = session
 
