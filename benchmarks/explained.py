@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 _ALONE = (
-    "one request at a time waits for each of about twenty statements in turn, eleven of"
-    " them commits that must not be lost; at sixteen they overlap"
+    "one request at a time waits for eighteen statements, most of them one after the"
+    " other, and thirteen of them are commits that must not be lost; at sixteen they"
+    " overlap"
 )
 
 EXPLAINED: dict[str, str] = {
