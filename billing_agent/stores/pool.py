@@ -13,9 +13,11 @@ Parameters = Sequence[object] | Mapping[str, object]
 Connection = AsyncConnection[Row]
 Pool = AsyncConnectionPool[Connection]
 
-# Seconds. A request that finds no database fails well within ten.
+# Seconds. A request that finds no database fails well within ten, although it may
+# wait several times: for an event to be stored, then for its failure.
 CONNECT_TIMEOUT = 5
 CHECKOUT_TIMEOUT = 5.0
+AWAY_TIMEOUT = 0.5
 # The library doubles its pause up to this long, then tries at the next request.
 RECONNECT_TIMEOUT = 3.0
 
@@ -31,6 +33,9 @@ OPTIONS: dict[str, Any] = {
 
 async def open_pool(conninfo: str, size: int) -> Pool:
     """Open a pool of autocommit connections that survives a database restart.
+
+    A database that could not be reached for some seconds is waited for only briefly
+    until it can.
 
     Args:
         conninfo: PostgreSQL URL or connection string.
@@ -49,6 +54,12 @@ async def open_pool(conninfo: str, size: int) -> Pool:
             await pool.drain()
             raise
 
+    async def away(pool: Pool) -> None:
+        pool.timeout = AWAY_TIMEOUT
+
+    async def back(connection: Connection) -> None:
+        pool.timeout = CHECKOUT_TIMEOUT
+
     pool: Pool = AsyncConnectionPool(
         conninfo,
         connection_class=Connection,
@@ -56,6 +67,8 @@ async def open_pool(conninfo: str, size: int) -> Pool:
         max_size=size,
         open=False,
         check=check,
+        configure=back,
+        reconnect_failed=away,
         timeout=CHECKOUT_TIMEOUT,
         reconnect_timeout=RECONNECT_TIMEOUT,
         kwargs={"fallback_application_name": "billing-agent stores", **OPTIONS},

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import psycopg
 import pytest
 
-from billing_agent.stores.pool import open_pool
+from billing_agent.stores.pool import AWAY_TIMEOUT, open_pool
+from tests.weather.server import running_server
 
 POOL = "billing-agent stores"
 
@@ -42,3 +44,23 @@ async def test_a_pool_without_a_database_says_so(monkeypatch):
     monkeypatch.setattr("billing_agent.stores.pool.CONNECT_TIMEOUT", 1)
     with pytest.raises(psycopg.OperationalError):
         await open_pool("host=127.0.0.1 port=1 dbname=none", 2)
+
+
+async def test_a_database_known_to_be_away_is_waited_for_briefly(monkeypatch):
+    monkeypatch.setattr("billing_agent.stores.pool.RECONNECT_TIMEOUT", 0.2)
+    monkeypatch.setattr("billing_agent.stores.pool.CHECKOUT_TIMEOUT", 1.5)
+    with running_server() as server:
+        pool = await open_pool(server.url, 2)
+        server.stop()
+        with pytest.raises(psycopg.OperationalError):
+            await answer(pool)
+        while_away = pool.timeout
+
+        server.start()
+
+        async with asyncio.timeout(20):
+            while pool.timeout == while_away:
+                with contextlib.suppress(psycopg.OperationalError):
+                    assert await answer(pool) == (42,)
+        assert (while_away, pool.timeout) == (AWAY_TIMEOUT, 1.5)
+        await pool.close()
