@@ -17,7 +17,6 @@ import httpx
 
 from billing_agent.card import CARD_PATH
 from billing_agent.identity.kept import kept
-from billing_agent.serving import PortTaken, check_port
 from orchestrator import deployment
 from orchestrator.deployment import Deployment
 from web.demo.keeper import Part, spawn, tail
@@ -47,12 +46,8 @@ def free_base() -> int:
     """Return a port base whose every port is free."""
     while True:
         base = secrets.choice(range(20_000, 30_000, 100))
-        try:
-            for port in Layout(base).ports:
-                check_port(port)
-        except PortTaken:
-            continue
-        return base
+        if Layout(base).free():
+            return base
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import partial
 
+from billing_agent.serving import PortTaken, check_port
 from web.demo.keeper import DemoError, Part, answers_at
 
 ROUTER_OFFSET = 80
@@ -54,6 +55,15 @@ class Layout:
         """Every port the demo listens on."""
         replicas = range(self.port_base + 1, self.port_base + 1 + self.replicas)
         return [self.port_base, self.port_base + ROUTER_OFFSET, *replicas]
+
+    def free(self) -> bool:
+        """Return whether nothing listens on any of the ports."""
+        try:
+            for port in self.ports:
+                check_port(port)
+        except PortTaken:
+            return False
+        return True
 
     def settings(self, database_url: str) -> dict[str, str]:
         """Return the settings that tell the parts about each other."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import psycopg
 from django.conf import settings
 
-from billing_agent.serving import PortTaken, check_port
+from billing_agent.serving import PortTaken
 from orchestrator import client, deployment, runs
 from orchestrator.deployment import Deployment
 from orchestrator.errors import OrchestratorError
@@ -124,10 +124,6 @@ def _free_base() -> int:
     """Return a port base whose ports are all free: the usual one if possible."""
     bases = [Layout().port_base, *random.sample(range(10_000, 60_000, 100), 50)]
     for base in bases:
-        try:
-            for port in Layout(base).ports:
-                check_port(port)
-        except PortTaken:
-            continue
-        return base
+        if Layout(base).free():
+            return base
     raise DemoError("no free ports found")
