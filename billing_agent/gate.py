@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from billing_agent.refusals import Later, refuse
 
@@ -25,6 +25,11 @@ class Gate:
         self._app = app
         self._ready = ready
         self._closed = False
+        self._unanswered: set[object] = set()
+
+    def owes(self) -> bool:
+        """Return whether a request was let in whose answer has not begun."""
+        return bool(self._unanswered)
 
     def close(self) -> None:
         """Refuse new requests from now on, so that the router falls over."""
@@ -40,7 +45,20 @@ class Gate:
         elif self._closed and scope["type"] == "http":
             await refuse(scope, send, Later("this replica is shutting down"))
         else:
-            await self._app(scope, receive, send)
+            await self._let_in(scope, receive, send)
+
+    async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = object()
+        self._unanswered.add(request)
+
+        async def answered(message: Message) -> None:
+            self._unanswered.discard(request)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, answered)
+        finally:
+            self._unanswered.discard(request)
 
 
 async def _answer(send: Send, status: int, word: str) -> None:

@@ -181,10 +181,8 @@ class Replica:
         """Refuse new work, let runs end within the grace period, then let go."""
         if self._gate is not None:
             self._gate.close()
-        runs = self.registry.runs()
-        await drain(runs, settings.DRAIN_GRACE)
-        task_ids = [run.task_id for run in runs]
-        await until_stored(self.task_store, task_ids, settings.CONSUMPTION_WAIT)
+            await drain(self.registry, self._gate.owes, settings.DRAIN_GRACE)
+        await until_stored(self.task_store, self.registry, settings.CONSUMPTION_WAIT)
         if self._application is not None:
             closing = asyncio.ensure_future(self._application.handler.aclose())
             # a2a-sdk 1.3 waits for ever for an event that nobody reads any more.

@@ -17,6 +17,7 @@ from tests.conftest import peers_of, running_demo
 from tests.peer import Peer, state, token
 from tests.ports import free_port_base
 from tests.story.commands import ROOT
+from tests.weather.locks import TASKS, locked, waiting
 
 pytestmark = pytest.mark.processes
 
@@ -133,6 +134,32 @@ async def test_sigterm_turns_work_away_lets_runs_end_and_exits_with_zero(
     assert await asyncio.wait_for(process.wait(), 15) == 0
     query = "SELECT state FROM billing_agent_a2atask WHERE id = %s"
     assert await rows(brittle_demo, query, task["id"]) == [("TASK_STATE_COMPLETED",)]
+
+
+@pytest.mark.statement(46)
+@pytest.mark.parametrize("mode", ["blocking", "stream"])
+async def test_sigterm_lets_a_request_begin_that_came_before_it(
+    brittle_demo, third_replica, mode
+):
+    process, address = third_replica
+    peer = Peer(address, await token(brittle_demo, f"drain-{secrets.token_hex(4)}"))
+    async with locked(brittle_demo, TASKS):
+        sending = asyncio.ensure_future(_sent(peer, mode))
+        await waiting(brittle_demo, TASKS)
+        process.send_signal(signal.SIGTERM)
+        await until(lambda: _status(address, "/readyz", 503))
+
+    assert "TASK_STATE_COMPLETED" in str(await sending)
+    await peer.http.aclose()
+    assert await asyncio.wait_for(process.wait(), 15) == 0
+
+
+async def _sent(peer, mode):
+    """Send a message; return what is told last."""
+    if mode == "blocking":
+        return await peer.send("list my invoices")
+    async with peer.stream("list my invoices") as events:
+        return [event async for event in events][-1]
 
 
 @pytest.mark.statement(46)
