@@ -199,8 +199,9 @@ class Handler(DefaultRequestHandlerV2):
         events = super().on_subscribe_to_task(request, claim.context)
         async with aclosing(events) as stream:
             async for event in stream:
-                yield event
+                # Asked now: a2a-sdk changes the task it handed out.
                 asks_or_ended = isinstance(event, Task) and claim.is_settled(event)
+                yield event
                 if asks_or_ended or ends_run(event):
                     return
 
@@ -211,10 +212,12 @@ class Handler(DefaultRequestHandlerV2):
             events = super().on_subscribe_to_task(params, context)
             async with aclosing(events) as stream:
                 async for event in stream:
-                    yield event
                     # The first event shows the task as it is: the one that brought
-                    # it there may still be on its way.
-                    if is_terminal(event):
+                    # it there may still be on its way. Asked now: a2a-sdk changes
+                    # the task it handed out.
+                    ended = is_terminal(event)
+                    yield event
+                    if ended:
                         return
 
     async def on_get_task(
