@@ -33,10 +33,13 @@ def open_calls(events: Iterable[Event]) -> list[OpenCall]:
 
 
 def question(event: Event) -> str | None:
-    """Return the question an event asks by a long-running call, if it does."""
+    """Return the question an event asks by a long-running call, if it does.
+
+    Of several it is the last, which is the one that an answer goes to.
+    """
     if event.partial:
         return None
-    for call in event.get_function_calls():
+    for call in reversed(event.get_function_calls()):
         if call.id in (event.long_running_tool_ids or ()):
             asked = (call.args or {}).get("question")
             return str(asked) if asked else "Input required."
