@@ -74,8 +74,8 @@ class Repeats:
         """Return what the send is; ``None`` for one that is never matched.
 
         A first send of a new task has its task id reserved from here on. The task of
-        a repeated one exists: should the first send fail or its replica die before
-        that, a repeated one becomes the first.
+        a repeated one exists. Should the first send fail, or its replica die, before
+        its task has heard it, a repeated one becomes the first.
         """
         message = params.message
         if not (message.context_id or message.task_id):
@@ -84,9 +84,13 @@ class Repeats:
             return None  # it will be refused
         while True:
             claim = await self._claim(message, context)
-            if claim.first or (await claim.task())[0] is not None:
+            if claim.first:
                 break
-            await asyncio.sleep(_PAUSE)
+            task, _ = await claim.task()
+            if task is None:
+                await asyncio.sleep(_PAUSE)
+            elif claim.heard(task) or not await claim.lapses():
+                break
         if claim.first and claim.new_task:
             context.state[_STATE_KEY] = claim.task_id
             begin(context, claim.task_id)
@@ -124,7 +128,7 @@ class Claim:
     async def give_back(self) -> None:
         """Forget a first send that no task has heard, so that it may be tried again.
 
-        When the database is away the claim stays; for a new task it lapses.
+        When the database is away the claim stays, and lapses.
         """
         owner, sends = self.context.user.user_name, self.repeats.sends
         with suppress(OperationalError, TimeoutError):
@@ -133,6 +137,10 @@ class Claim:
                 if stored is None or not self.heard(stored.task):
                     stored_too = not self.new_task
                     await sends.forget(owner, self.key, stored_too=stored_too)
+
+    async def lapses(self) -> bool:
+        """Forget a first send that nobody will bring any more, if it is one."""
+        return await self.repeats.sends.lapse(self.context.user.user_name, self.key)
 
     async def settled(self) -> Task:
         """Wait until the first send's run has ended or asks back.

@@ -144,7 +144,7 @@ class Replica:
             guard=lambda app: guarded(app, part=self.name),
             running=self.registry.__contains__,
             goes_on=self._goes_on,
-            sends=Sends(self.pool),
+            sends=Sends(self.pool, _lately()),
             context_builder=context_builder,
             limits=Limits(
                 blocking_wait=settings.BLOCKING_WAIT,
@@ -198,11 +198,16 @@ class Replica:
 
     async def _goes_on(self, task_id: str) -> bool:
         """Return whether a task runs here, or was heard to run elsewhere."""
-        lately = 3 * settings.SWEEP_INTERVAL
-        return task_id in self.registry or await self.task_store.runs(task_id, lately)
+        here = task_id in self.registry
+        return here or await self.task_store.runs(task_id, _lately())
 
     async def _ready(self) -> bool:
         return self.bus.connected
+
+
+def _lately() -> float:
+    """Return the seconds within which every run is heard of."""
+    return 3.0 * settings.SWEEP_INTERVAL
 
 
 async def open_replica(name: str) -> Replica:

@@ -32,6 +32,18 @@ WHERE owner = %(owner)s AND send_key = %(key)s AND (
 )
 """
 
+# Who works on a task is heard of, also while its message waits for the turn.
+_LAPSE = """
+DELETE FROM billing_agent_a2asend AS held
+WHERE owner = %(owner)s AND send_key = %(key)s
+AND claimed_at < now() - make_interval(secs => %(silence)s)
+AND NOT EXISTS (
+    SELECT FROM billing_agent_a2atask WHERE id = held.task_id
+    AND greatest(heartbeat_at, updated_at) > now() - make_interval(secs => %(silence)s)
+)
+RETURNING 1
+"""
+
 _SWEEP = """
 DELETE FROM billing_agent_a2asend
 WHERE claimed_at < now() - make_interval(secs => %s)
@@ -43,10 +55,12 @@ class Sends:
 
     Args:
         pool: connections to use.
+        silence: seconds after which nobody works on a task that was not heard of.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, silence: float = 30.0) -> None:
         self._pool = pool
+        self._silence = silence
 
     async def claim(self, owner: str, key: str, task_id: str) -> tuple[str, bool]:
         """Claim a send; return the task it belongs to, and whether it is the first.
@@ -73,6 +87,15 @@ class Sends:
         """
         values = {"owner": owner, "key": key, "stored_too": stored_too}
         await rows(self._pool, _FORGET, values)
+
+    async def lapse(self, owner: str, key: str) -> bool:
+        """Forget a claim whose task nobody works on; return whether it was one.
+
+        For a message that the task has not heard: the replica that claimed it was
+        killed, or its client left while it waited.
+        """
+        values = {"owner": owner, "key": key, "silence": self._silence}
+        return bool(await rows(self._pool, _LAPSE, values))
 
     async def sweep(self, older_than: float) -> None:
         """Forget claims that are older than some seconds."""

@@ -11,10 +11,10 @@ import signal
 import httpx
 import pytest
 
-from tests.billing_agent.contract.watch import model_calls, until
+from tests.billing_agent.contract.watch import model_calls, rows, until
 from tests.conftest import peers_of, running_demo
 from tests.peer import Refused, state, texts
-from tests.weather.locks import INVOICES, locked, waiting
+from tests.weather.locks import INVOICES, SESSIONS, locked, waiting
 from tests.weather.stored import ENDS, interleaved, said, session_events, states
 
 pytestmark = [pytest.mark.weather, pytest.mark.statement(44)]
@@ -107,6 +107,37 @@ async def test_killed_in_a_run_the_conversation_goes_on_elsewhere(
     assert said(events).count(AUDIT) == 1
     assert said(events).count("list my invoices") == 2
     assert not interleaved(events)
+
+
+@pytest.mark.statement(40)
+async def test_an_answer_its_replica_took_to_the_grave_is_taken_when_sent_again(
+    mortal_demo, replicas
+):
+    a, b = replicas
+    asked = await b.send(QUESTION, context_id="ctx-41")
+    same = {"task_id": asked["id"], "message_id": "m-2"}
+    async with locked(mortal_demo, SESSIONS):
+        sending = asyncio.ensure_future(b.send("The compute line.", **same))
+        await waiting(mortal_demo, SESSIONS)
+        await _kill(mortal_demo)
+        await asyncio.wait({sending})
+    assert isinstance(sending.exception(), httpx.TransportError)
+    await until(lambda: _silent(mortal_demo, asked["id"]))
+
+    done = await a.send("The compute line.", **same)
+
+    assert state(done) == "COMPLETED"
+    assert str(done["history"]).count("The compute line.") == 1
+
+
+async def _silent(demo, task_id):
+    """Whether three sweeps have passed without a word of a task."""
+    query = (
+        "SELECT 1 FROM billing_agent_a2atask task JOIN billing_agent_a2asend send"
+        " ON task_id = task.id WHERE task.id = %s AND now() - interval '0.9 s'"
+        " > greatest(heartbeat_at, updated_at, claimed_at)"
+    )
+    return await rows(demo, query, task_id)
 
 
 async def test_killed_while_it_waits_for_an_answer_the_other_one_takes_it(

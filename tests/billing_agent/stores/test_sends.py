@@ -79,6 +79,26 @@ async def test_a_claim_can_be_given_back_until_its_task_is_stored(pool, sends):
     assert await sends.claim("client-1", "stored", "t3") == ("t3", True)
 
 
+async def test_a_claim_for_a_silent_task_can_be_let_lapse(pool, sends, age):
+    store = TaskStore(pool)
+    for task_id in ("t1", "t2"):
+        task = a_task(task_id=task_id)
+        await store.save(task, prev_version=TaskVersion.MISSING, context=MINE)
+        await sends.claim("client-1", task_id, task_id)
+    assert not await sends.lapse("client-1", "t1")
+    await age()
+    async with pool.connection() as connection:
+        await connection.execute(
+            "UPDATE billing_agent_a2atask SET updated_at = now() - interval '60 s',"
+            " heartbeat_at = now() - interval '60 s'"
+        )
+    await store.heartbeat(["t2"])
+    assert await sends.lapse("client-1", "t1")
+    assert not await sends.lapse("client-1", "t2")
+    assert await sends.claim("client-1", "t1", "t1") == ("t1", True)
+    assert await sends.claim("client-1", "t2", "t2") == ("t2", False)
+
+
 async def test_old_claims_are_swept(sends, age):
     await sends.claim("client-1", "old", "t1")
     await age()
