@@ -58,7 +58,7 @@ async def cancelled(task):
         await task
 
 
-@pytest.mark.statement(31)
+@pytest.mark.statement(8, 31)
 async def test_cancel_ends_the_run_with_one_canceled(make_executor, queue, registry):
     block = Blocks()
     hooked = []

@@ -220,9 +220,10 @@ class Asks(BaseLlm):
         elif last.text == "plain":
             part = types.Part(text="heard plainly")
         else:
-            part = types.Part.from_function_call(
-                name="ask_user", args={"question": "Which one?"}
-            )
+            # With an id of its own: ADK keeps back the ids that it makes up.
+            args = {"question": "Which one?"}
+            asked = types.FunctionCall(id="asked-1", name="ask_user", args=args)
+            part = types.Part(function_call=asked)
         parts = [types.Part(text="internal remark"), part]
         yield LlmResponse(content=types.Content(role="model", parts=parts))
 
@@ -267,7 +268,7 @@ async def test_the_answer_is_delivered_as_the_response_to_the_question(make_exec
     contents = agent.model.requests[-1]
     called = contents[-2].parts[-1].function_call
     answered = contents[-1].parts[0].function_response
-    assert answered.id == called.id
+    assert answered.id == called.id == "asked-1"
     assert answered.response == {"answer": "the compute line"}
     assert shapes(queue.events)[-1] == "COMPLETED"
     assert queue.events[-1].task_id == "task-1"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import asynccontextmanager
 from unittest.mock import AsyncMock
 
 import pytest
@@ -12,6 +13,7 @@ from google.adk.models import BaseLlm, LlmResponse
 from google.adk.sessions import InMemorySessionService
 from google.genai import types
 
+from billing_agent.errors import ConversationBusy
 from billing_agent.executor.config import ExecutorConfig, OutputMode
 from tests.billing_agent.executor.conftest import Collected, request, says
 from tests.billing_agent.executor.shapes import artifacts, shapes
@@ -75,7 +77,13 @@ async def test_per_event_enqueues_each_event_and_one_end(make_executor, queue):
 @pytest.mark.statement(5)
 @pytest.mark.parametrize("mode", list(OutputMode))
 async def test_nothing_of_adk_is_on_the_wire(make_executor, queue, mode):
-    await make_executor([says("hi")], output_mode=mode).execute(
+    ids = []
+
+    async def note(ctx):
+        ids.extend([ctx.invocation_id, ctx.session.id])
+        return says("hi")
+
+    await make_executor([note], output_mode=mode).execute(
         request(metadata={"x-verified-tenant": "acme"}), queue
     )
 
@@ -85,7 +93,8 @@ async def test_nothing_of_adk_is_on_the_wire(make_executor, queue, mode):
     wire = "".join(str(event) for event in queue.events)
     for internal in ("adk_user_id", "adk_session_id", "adk_app_name", "invocation"):
         assert internal not in wire
-    assert "A2A_USER_" not in wire
+    for internal in ("A2A_USER_", *ids):
+        assert internal not in wire
 
 
 @pytest.mark.statement(6)
@@ -112,8 +121,9 @@ async def test_a_second_run_of_a_task_is_refused_and_the_first_completes(
     await started.wait()
 
     second = Collected()
-    with pytest.raises(RuntimeError, match=r"^Task task-1 already running$"):
-        await executor.execute(request(), second)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"^Task task-1 already running$"):
+            await executor.execute(request(), second)
     go.set()
     await first
 
@@ -182,6 +192,26 @@ def _no_runner(**_):
     raise LookupError("runner")
 
 
+@pytest.mark.statement(8, 29)
+async def test_a_conversation_that_stays_busy_rejects_the_task(
+    make_executor, queue, registry
+):
+    @asynccontextmanager
+    async def busy(subject, context_id, wait):
+        raise ConversationBusy(context_id, wait)
+        yield
+
+    executor = make_executor([says("never")])
+    executor._turns.turn = busy
+
+    await executor.execute(request(), queue)
+
+    assert shapes(queue.events) == ["Task", "REJECTED"]
+    words = [part.text for part in queue.events[-1].status.message.parts]
+    assert words == ["conversation busy"]
+    assert "task-1" not in registry
+
+
 @pytest.mark.statement(8)
 async def test_a_part_that_cannot_be_converted_fails_the_task(make_executor, queue):
     await make_executor([says("hi")]).execute(request(parts=[Part()]), queue)
@@ -206,6 +236,7 @@ async def test_a_raising_before_hook_fails_without_work(make_executor, queue, se
     await make_executor([says("hi")], before_execute=_raise).execute(request(), queue)
 
     assert shapes(queue.events) == ["Task", "FAILED"]
+    assert "error_id: " in queue.events[-1].status.message.parts[0].text
     assert sessions.sessions == {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 
 import pytest
 from a2a.types import Task, TaskState
@@ -16,6 +17,8 @@ from tests.billing_agent.executor.conftest import Collected, request, says
 from tests.billing_agent.executor.shapes import shapes
 from tests.billing_agent.executor.test_cancel import cancelled
 from tests.billing_agent.executor.test_continuity import ask_user
+
+_NUMBERS = count()
 
 
 class Plays(BaseLlm):
@@ -44,7 +47,10 @@ class Blocks:
 
 
 def call(name, **args):
-    return types.Part.from_function_call(name=name, args=args)
+    # With an id of the model's own: ADK keeps back the ids that it makes up.
+    call_id = f"call-{next(_NUMBERS)}"
+    called = types.FunctionCall(id=call_id, name=name, args=args)
+    return types.Part(function_call=called)
 
 
 def text(words):
@@ -94,7 +100,9 @@ async def test_calls_cut_off_by_a_cancel_are_closed_before_the_next_turn(
     make_executor, calls
 ):
     tool = Blocks()
-    agent = agent_of([call("look")] * calls, [text("usable")], tools=[tool.look])
+    agent = agent_of(
+        [call("look") for _ in range(calls)], [text("usable")], tools=[tool.look]
+    )
     executor = make_executor(agent, hook=True)
     await _cut_off(executor, tool, calls, task_id="task-1")
     queue = Collected()
@@ -148,9 +156,8 @@ async def test_a_question_before_the_last_call_is_not_pending(make_executor, que
     asked = Event(
         author="agent",
         content=types.Content(role="model", parts=[call("ask_user", question="Eh?")]),
-        long_running_tool_ids={"c1"},
     )
-    asked.content.parts[0].function_call.id = "c1"
+    asked.long_running_tool_ids = {asked.get_function_calls()[0].id}
     looked = Event(
         author="agent", content=types.Content(role="model", parts=[call("look")])
     )

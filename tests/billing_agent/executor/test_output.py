@@ -50,6 +50,20 @@ async def test_per_run_releases_no_call_result_or_thought(make_executor, queue):
     assert shapes(queue.events) == ["Task", "WORKING", "artifact(answer)", "COMPLETED"]
 
 
+@pytest.mark.statement(14)
+async def test_per_run_never_falls_back_on_words_before_the_last_response(
+    make_executor, queue
+):
+    working = says("let me look")
+    working.content.parts += calls().content.parts
+    silent = says("hm")
+    silent.content.parts[0].thought = True
+
+    await make_executor([working, silent]).execute(request(), queue)
+
+    assert shapes(queue.events) == ["Task", "WORKING", "COMPLETED"]
+
+
 @pytest.mark.statement(15)
 async def test_per_event_gives_each_complete_event_an_artifact(make_executor, queue):
     await make_executor([says("one"), says("two")], **PER_EVENT).execute(
@@ -154,6 +168,7 @@ async def test_a_typed_data_part_keeps_its_type_once(make_executor, queue):
     assert MessageToDict(update.artifact.parts[0].metadata) == {
         "adk_type": "function_response"
     }
+    assert str(update).count("adk_type") == 1
 
 
 @pytest.mark.case(7)
