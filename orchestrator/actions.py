@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import wraps
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 from django.core.exceptions import BadRequest
 from django.http import HttpResponseNotAllowed, HttpResponseRedirect
@@ -44,8 +45,12 @@ def posted(action: Action) -> Action:
 
 @posted
 async def theme(request: HttpRequest) -> HttpResponse:
-    """Remember the reader's theme and go back to where they were."""
-    back = request.POST.get("back", "")
+    """Remember the reader's theme and go back to where they are.
+
+    The Referer tells, not a field of the form: pages move on without being loaded.
+    """
+    left = urlsplit(request.headers.get("Referer", ""))
+    back = urlunsplit(left._replace(scheme="", netloc=""))
     if not url_has_allowed_host_and_scheme(back, allowed_hosts=None):
         back = reverse("orchestrator:index")
     response = HttpResponseRedirect(back)

@@ -162,6 +162,15 @@ def test_a_chosen_theme_stays(open_tab, addresses):
     assert tab.page.evaluate(background) == dark
 
 
+def test_a_chosen_theme_leaves_the_reader_where_they_are(open_tab, addresses):
+    tab = opened(open_tab, addresses["remembered"], "light", 1280).live()
+    tab.page.keyboard.press("3")
+    tab.until(step=3)
+    tab.page.click("button[name=theme][value=dark]")
+    tab.page.wait_for_selector("html[data-theme=dark]")
+    tab.until(step=3)
+
+
 def test_no_motion_for_those_who_want_none(open_tab, addresses, database):
     # Nothing moves for a turn whose sender has died.
     database.renew(re.search(r"r-\w+", addresses["running"])[0])
