@@ -39,3 +39,19 @@ def test_the_button_that_sends_keeps_its_place(open_tab, database, width):
         tab.visit(f"/runs/{run.id}/walk/{step}/")
         slots.add(slot(tab))
     assert len(slots) == 1
+
+
+def test_play_stays_as_long_as_what_is_shown_takes_to_read(tab, database):
+    run = database.store(WHOLE)
+    clock = tab.page.clock
+    clock.install(time=0)
+    tab.be_owner().visit(f"/runs/{run.id}/walk/1/").live()
+    clock.pause_at(3600_000)
+    tab.page.keyboard.press("p")
+    tab.until(step=2, event=3)
+    words = len(tab.text("#story").split())
+    events = tab.page.locator("#events .event").count()
+    for event in range(4, 3 + events):
+        clock.run_for(max(4000, words / 3.2 * 1000) / events + 100)
+        tab.until(event=event)
+    assert tab.cursor("step") == "2"

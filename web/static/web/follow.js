@@ -150,6 +150,7 @@ function changed() {
     document.querySelector(".is-current")?.scrollIntoView({ block: "nearest" });
   }
   before = now;
+  if (moved && playing !== null) stay();
   if (moved) tell();
 }
 
@@ -165,7 +166,14 @@ function dwell() {
   const words = document.getElementById("story").textContent.split(/\s+/).length;
   const step = Math.max(SHORTEST_STEP, (words / WORDS_PER_SECOND) * 1000);
   const events = document.querySelectorAll("#events .event").length;
-  return step / Math.max(1, events);
+  // A step that is shown as a whole is one stop, else each of its events is.
+  return cursor().dataset.event === "" ? step : step / Math.max(1, events);
+}
+
+// From the moment a place is on screen: what is there says how long to stay.
+function stay() {
+  clearTimeout(playing);
+  playing = setTimeout(advance, dwell());
 }
 
 function mark() {
@@ -180,7 +188,7 @@ function advance() {
   const { status } = cursor().dataset;
   if (next.matches("a, button")) next.click();
   else if (status !== "running") return pause();
-  playing = setTimeout(advance, dwell());
+  stay();
 }
 
 function pause() {
