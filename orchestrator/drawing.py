@@ -20,7 +20,7 @@ _COLUMNS = {
 }
 _REPLICA = (316, 106)
 _SHORT, _TALL = 34.0, 58.0
-_SESSIONS_SHOWN = 2
+_LINES_SHOWN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +118,10 @@ def _plate(
     down: Collection[str],
 ) -> Plate:
     y = box[1]
-    shown = [short_id(session) for session in node.sessions[:_SESSIONS_SHOWN]]
-    more = len(node.sessions) - len(shown)
-    if more:
-        shown[-1] += f" +{more}"
+    shown = [short_id(session) for session in node.sessions]
+    if len(shown) > _LINES_SHOWN:
+        fitting = _LINES_SHOWN - 1
+        shown[fitting:] = [f"+{len(shown) - fitting}"]
     held = tuple(
         Line(text, y + 38 + _LINE * number) for number, text in enumerate(shown)
     )
