@@ -12,6 +12,7 @@ from orchestrator.answers import answers
 from orchestrator.config import Sessions
 from orchestrator.controls import WORDS, buttons, step_links, switches
 from orchestrator.health import down
+from orchestrator.measure import measure
 from orchestrator.narrative import narrative
 from orchestrator.page import view
 from orchestrator.predict import predict
@@ -64,7 +65,7 @@ def context(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
         "narrative": narrative(
             page.place.step,
             run.configuration,
-            _names(snapshot, told),
+            _names(snapshot),
             gettext,
             told.gap,
         ),
@@ -91,10 +92,12 @@ def strip(decided: Verdict) -> str:
     return "remembered" if decided.outcome == "answers" else "forgot"
 
 
-def _names(snapshot: Snapshot, decided: Verdict) -> Mapping[str, str]:
+def _names(snapshot: Snapshot) -> Mapping[str, str]:
     """Name the replicas of both turns: as measured, before that as the rule says."""
-    rule = predict(snapshot.run.configuration).path
-    first, second = (*decided.path, *rule[len(decided.path) :])[:2]
+    found = measure(snapshot.events)
+    rule = predict(snapshot.run.configuration, found.replicas)
+    expected = rule.path if rule.moves or not found.path else found.path[:1] * 2
+    first, second = (*found.path, *expected[len(found.path) :])[:2]
     return {"context": snapshot.run.context_id, "first": first, "second": second}
 
 

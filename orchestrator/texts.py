@@ -113,6 +113,12 @@ TEXTS: dict[str, str] = {
         " comparison: compute rose by 1,055.00, from 952.5 to 1,480 hours at an"
         " unchanged rate."
     ),
+    "walk.4.remembered.alone": _(
+        "The router takes turns, but there is no other replica to take this one:"
+        " %(second)s again. The lookup finds %(context)s with four earlier events; with"
+        " the new message the agent sees five and releases a comparison: compute rose"
+        " by 1,055.00, from 952.5 to 1,480 hours at an unchanged rate."
+    ),
     "walk.4.fix_off": _(
         "Same replica, but the lookup asks for a name nothing was stored under. A"
         " second session is made, the agent sees one event, three words without a"

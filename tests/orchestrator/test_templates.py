@@ -8,9 +8,16 @@ from pathlib import Path
 import pytest
 from django.template.loader import get_template
 
-from orchestrator.config import Output, Sessions, Toggle, every_configuration
+from orchestrator.config import (
+    Configuration,
+    Output,
+    Sessions,
+    Toggle,
+    every_configuration,
+)
 from orchestrator.narrative import narrative
 from orchestrator.parts import NAMES
+from orchestrator.predict import predict
 from orchestrator.sentences import Phrase
 from orchestrator.texts import STEPS, TEXTS
 from web.security import CONTENT_SECURITY_POLICY
@@ -25,7 +32,8 @@ TEMPLATES = sorted(
 STATIC = sorted((ROOT / "web/static/web").iterdir())
 NAMESPACE = "http://www.w3.org/2000/svg"
 GAP = Phrase("outcome.answers"), Phrase("outcome.asks")
-VALUES = {"context": "ctx-41", "first": "B", "second": "A"}
+STAYS = {"context": "ctx-41", "first": "B", "second": "B"}
+MOVES = {**STAYS, "second": "A"}
 
 # A key's own name is not a word of ours.
 _NOT_WORDS = re.compile(
@@ -91,10 +99,18 @@ def test_weights():
 # the narrative
 
 
+def _values(configuration):
+    return MOVES if predict(configuration).moves else STAYS
+
+
+def _fourth(configuration, values):
+    return narrative(4, configuration, values).paragraphs[1]
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_every_configuration_has_its_words(step):
     for configuration in every_configuration():
-        words = narrative(step, configuration, VALUES)
+        words = narrative(step, configuration, _values(configuration))
         for text in (words.title, words.look, words.ask, words.holds):
             assert text
         assert all(words.paragraphs)
@@ -110,14 +126,15 @@ def test_every_text_is_said_by_some_configuration():
 
     for step in STEPS:
         for configuration in every_configuration():
-            narrative(step, configuration, VALUES, overheard)
-            narrative(step, configuration, VALUES, overheard, GAP)
+            narrative(step, configuration, STAYS, overheard)
+            narrative(step, configuration, MOVES, overheard)
+            narrative(step, configuration, MOVES, overheard, GAP)
     assert said >= set(TEXTS.values())
 
 
 def test_the_fourth_step_tells_seven_endings_apart():
     told = {
-        (c.continuity, c.affinity, c.sessions): narrative(4, c, VALUES).paragraphs[1]
+        (c.continuity, c.affinity, c.sessions): _fourth(c, _values(c))
         for c in every_configuration()
     }
     assert len(set(told.values())) == 7
@@ -125,9 +142,16 @@ def test_the_fourth_step_tells_seven_endings_apart():
     assert "sees five" in remembered
 
 
+def test_the_fourth_step_tells_where_the_reply_went_not_where_it_should():
+    assert "A has never heard of ctx-41" in _fourth(Configuration(), MOVES)
+    alone = _fourth(Configuration(affinity=Toggle.OFF), STAYS)
+    assert "no other replica" in alone
+    assert "sees five" in alone
+
+
 def test_a_surprise_is_told_as_measured():
     for configuration in every_configuration():
-        words = narrative(4, configuration, VALUES, gap=GAP)
+        words = narrative(4, configuration, MOVES, gap=GAP)
         assert "says “answers”, the run says “asks”" in words.paragraphs[1]
         assert "five" not in " ".join([*words.paragraphs, words.look])
         restarted = any("restarted" in text for text in words.paragraphs)
@@ -136,5 +160,5 @@ def test_a_surprise_is_told_as_measured():
 
 def test_what_leaves_is_told_per_event_only():
     for configuration in every_configuration():
-        paragraphs = narrative(4, configuration, VALUES).paragraphs
+        paragraphs = narrative(4, configuration, _values(configuration)).paragraphs
         assert (len(paragraphs) == 3) == (configuration.output is Output.PER_EVENT)

@@ -248,6 +248,22 @@ async def test_the_narrative_names_the_replicas_that_were_measured():
     assert "picks A again" in visible(part(html, "story"))
 
 
+async def test_the_narrative_of_one_replica_hands_nothing_over():
+    alone = Recording().sent("Why?").verified("router")
+    alone.chosen("replica-a", affinity=False, replicas=("a",))
+    chosen = Configuration(affinity=Toggle.OFF)
+    _, html = await page(await store(alone.events, chosen), "4/")
+    assert "no other replica to take this one: A again" in visible(part(html, "story"))
+
+
+async def test_the_narrative_follows_a_reply_that_went_elsewhere():
+    moving = first_turn(Recording(), Happened())
+    moving.sent("The compute line.", "task-1").verified("router")
+    moving.chosen("replica-a", reason="affinity, replica-b is down")
+    _, html = await page(await store(moving.events), "4/")
+    assert "A has never heard of ctx-41" in visible(part(html, "story"))
+
+
 async def test_the_narrative_of_a_surprise_tells_what_was_measured():
     run = await store(recorded(Happened(found=False)))
     for place in ("4/", "4/?event=20"):
@@ -611,16 +627,21 @@ async def test_text_comes_back_letter_by_letter():
 @pytest.mark.parametrize(("theme", "marked"), [("dark", True), ("system", False)])
 async def test_the_theme_is_remembered_without_a_script(theme, marked):
     client = owner()
-    response = await client.post("/theme/", {"theme": theme, "back": "/runs/r-1/"})
-    assert response.headers["Location"] == "/runs/r-1/"
+    here = {"Referer": "http://testserver/runs/r-1/walk/4/?event=20"}
+    response = await client.post("/theme/", {"theme": theme}, headers=here)
+    assert response.headers["Location"] == "/runs/r-1/walk/4/?event=20"
     html = (await client.get("/")).content.decode()
     assert ('data-theme="dark"' in html) is marked
 
 
-async def test_the_theme_form_leads_to_no_other_host():
-    for back in ("//evil.example/", "https://evil.example/"):
-        response = await owner().post("/theme/", {"theme": "dark", "back": back})
-        assert response.headers["Location"] == "/"
+@pytest.mark.parametrize(
+    "referer",
+    ["", "//evil.example", "https://evil.example/", "http://x//evil.example/"],
+)
+async def test_the_theme_form_leads_to_no_other_host(referer):
+    here = {"Referer": referer}
+    response = await owner().post("/theme/", {"theme": "dark"}, headers=here)
+    assert response.headers["Location"] == "/"
 
 
 # headers
