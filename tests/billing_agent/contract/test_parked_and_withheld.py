@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 
+import psycopg
 import pytest
 from a2a.types import TaskState
 from google.adk.agents import LlmAgent
@@ -160,3 +161,80 @@ async def test_a_task_that_stays_parked_is_let_go_after_a_while(make_replica):
     assert parked.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
     answered = await here.send("answer", task_id=task.id)
     assert answered.status.state == TaskState.TASK_STATE_COMPLETED
+
+
+@pytest.fixture
+def row_lock(conninfo):  # noqa: F811
+    """Return a block in which a task's row can be read and not be written."""
+
+    @contextlib.asynccontextmanager
+    async def row_lock(task_id):
+        query = "SELECT FROM billing_agent_a2atask WHERE id = %s FOR UPDATE"
+        async with await psycopg.AsyncConnection.connect(conninfo) as connection:
+            await connection.execute(query, [task_id])
+            yield
+
+    return row_lock
+
+
+@pytest.fixture
+async def unconsumed(make_replica, row_lock):
+    """Return a block: a run has ended, its send waits, its events are not stored."""
+
+    @contextlib.asynccontextmanager
+    async def unconsumed(consumption_wait):
+        go, waited = asyncio.Event(), asyncio.Event()
+
+        async def answer(ctx):
+            await go.wait()
+            return says("hi")
+
+        # Time enough for the run to end in.
+        limits = Limits(blocking_wait=2, consumption_wait=consumption_wait)
+        replica = make_replica("replica-a", plays(answer), limits)
+        running = replica.handler._running
+
+        def asked(task_id):
+            waited.set()
+            return running(task_id)
+
+        replica.handler._running = asked
+        async with asyncio.timeout(30):
+            sending = asyncio.create_task(replica.send("hello"))
+            task_id = await until(lambda: _working(replica))
+            async with row_lock(task_id):
+                go.set()
+                await waited.wait()
+                assert len(replica.registry) == 0
+                yield replica, sending
+            await until(lambda: _completed(replica, task_id))
+
+    return unconsumed
+
+
+async def _working(replica):
+    for task_id in replica.registry.held():
+        found = await replica.store.get(task_id, replica.call())
+        if found and found.task.status.state == WORKING:
+            return task_id
+    return None
+
+
+async def _completed(replica, task_id):
+    state = (await replica.stored(task_id)).status.state
+    return state == TaskState.TASK_STATE_COMPLETED
+
+
+@pytest.mark.statement(45)
+async def test_a_blocking_send_waits_for_the_events_of_a_run_that_has_ended(unconsumed):
+    async with unconsumed(NEVER) as (_, sending):
+        await asyncio.wait({sending}, timeout=0.1)
+        assert not sending.done()
+
+    assert (await sending).status.state == TaskState.TASK_STATE_COMPLETED
+
+
+@pytest.mark.statement(45)
+async def test_a_blocking_send_waits_for_events_no_longer_than_its_bound(unconsumed):
+    async with unconsumed(0.05) as (_, sending):
+        assert (await sending).status.state == WORKING

@@ -91,8 +91,11 @@ async def test_a_run_longer_than_its_timeout_fails_and_stops(brittle_demo, make)
 
 
 @pytest.fixture
-async def third_replica(brittle_demo):
-    """A replica process of our own, beside the demo's: (process, address)."""
+async def third_replica(request, brittle_demo):
+    """A replica process of our own, beside the demo's: (process, address).
+
+    Its settings are the demo's, and those that a test gives as the parameter.
+    """
     port = free_port_base()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -102,7 +105,11 @@ async def third_replica(brittle_demo):
         "--port",
         str(port),
         cwd=ROOT,
-        env={**os.environ, **brittle_demo.environment},
+        env={
+            **os.environ,
+            **brittle_demo.environment,
+            **getattr(request, "param", {}),
+        },
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
     )
@@ -152,6 +159,28 @@ async def test_sigterm_lets_a_request_begin_that_came_before_it(
     assert "TASK_STATE_COMPLETED" in str(await sending)
     await peer.http.aclose()
     assert await asyncio.wait_for(process.wait(), 15) == 0
+
+
+@pytest.mark.statement(46)
+@pytest.mark.parametrize("third_replica", [{"DRAIN_GRACE": "0.2"}], indirect=True)
+async def test_sigterm_fails_a_run_that_outlasts_the_grace_period(
+    brittle_demo, third_replica
+):
+    process, address = third_replica
+    peer = Peer(address, await token(brittle_demo, f"drain-{secrets.token_hex(4)}"))
+    async with peer.stream("audit the last 15 invoices") as events:
+        task_id = (await anext(events))["task"]["id"]
+        await until(lambda: model_calls(brittle_demo, task_id))
+
+        process.send_signal(signal.SIGTERM)
+
+        last = [event async for event in events][-1]["statusUpdate"]["status"]
+    assert last["state"] == "TASK_STATE_FAILED"
+    assert re.match(OPAQUE, last["message"]["parts"][0]["text"])
+    await peer.http.aclose()
+    assert await asyncio.wait_for(process.wait(), 15) == 0
+    query = "SELECT state FROM billing_agent_a2atask WHERE id = %s"
+    assert await rows(brittle_demo, query, task_id) == [("TASK_STATE_FAILED",)]
 
 
 async def _sent(peer, mode):
