@@ -70,7 +70,8 @@ class CancelChannel:
         if state not in TERMINAL:
             return
         run = self._registry.get(notice.task_id)
-        if run is not None and not run.closed and run.hears_channel:
+        # One that has asked does nothing any more, whether it hears or not.
+        if run is not None and not run.ended and (run.hears_channel or run.closed):
             self._begin(self._stop(run, state))
         elif run is None:
             self._begin(self._let_go(notice.task_id, state))

@@ -34,6 +34,8 @@ async def drain(registry: RunRegistry, owes: Callable[[], bool], grace: float) -
             while owes() or len(registry):  # noqa: ASYNC110
                 await asyncio.sleep(_PAUSE)
     for run in registry.runs():
+        if run.closed:
+            continue
         failure = Failure(DrainTimeout(f"{run.task_id} after {grace:g} s"))
         failure.log()
         await run.stop(failure.status(run.task_id, run.context_id))

@@ -42,6 +42,7 @@ class Run:
     hears_channel: bool = True
     task: asyncio.Task[object] | None = field(default_factory=asyncio.current_task)
     closed: bool = False
+    ended: bool = False
 
     def status(self, state: TaskState, text: str = "") -> TaskStatusUpdateEvent:
         """Return a status event of this run's task."""
@@ -55,15 +56,18 @@ class Run:
         if self.closed:
             return
         self.closed = outcome.ends_run(event)
+        self.ended = outcome.is_terminal(event)
         await self.queue.enqueue_event(event)
 
     async def stop(self, status: TaskStatusUpdateEvent) -> None:
         """Enqueue a final status and cancel the run, wherever it is.
 
         The status goes first: cancelling alone would end the subscribers' streams
-        without a terminal event.
+        without a terminal event. It also withdraws a question asked a moment ago.
         """
-        await self.emit(status)
+        if not self.ended:
+            self.closed = self.ended = True
+            await self.queue.enqueue_event(status)
         if self.task is not None:
             self.task.cancel()
 
