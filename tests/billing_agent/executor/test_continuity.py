@@ -145,8 +145,12 @@ async def test_concurrent_first_messages_share_one_session_in_turns(
 
 
 @pytest.mark.statement(29)
+@pytest.mark.parametrize(
+    ("hook", "lookup"),
+    [(True, Lookup.CONTEXT_ID), (False, Lookup.CREATE_UNDER_CONTEXT_ID)],
+)
 async def test_losing_the_race_to_create_gets_the_winners_session(
-    make_executor, queue, monkeypatch
+    make_executor, queue, sessions, monkeypatch, hook, lookup
 ):
     create = InMemorySessionService.create_session
 
@@ -157,9 +161,11 @@ async def test_losing_the_race_to_create_gets_the_winners_session(
 
     monkeypatch.setattr(InMemorySessionService, "create_session", lose_once)
 
-    await make_executor([says("hi")], hook=True).execute(request(), queue)
+    executor = make_executor([says("hi")], hook=hook, lookup=lookup)
+    await executor.execute(request(), queue)
 
     assert shapes(queue.events)[-1] == "COMPLETED"
+    assert [session.id for session in await stored(sessions)] == ["ctx-41"]
 
 
 @pytest.mark.statement(30)
