@@ -18,8 +18,10 @@ from a2a.types import (
     SendMessageRequest,
     SubscribeToTaskRequest,
     Task,
+    TaskState,
 )
-from google.adk.agents import BaseAgent
+from google.adk.agents import BaseAgent, LlmAgent
+from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
 from billing_agent.a2a import Limits, build_application
 from billing_agent.cancel import CancelChannel
@@ -35,7 +37,11 @@ from billing_agent.stores.pool import Pool
 from billing_agent.stores.sends import Sends
 from billing_agent.stores.sessions import SessionService
 from billing_agent.stores.tasks import TaskStore
-from tests.billing_agent.executor.conftest import APP, Caller, LocalTurns
+from tests.billing_agent.executor.conftest import APP, Caller, LocalTurns, Yields
+from tests.billing_agent.executor.test_continuity import Asks, ask_user
+
+# Seconds that no test waits for.
+NEVER = 3600.0
 
 
 class InProcess:
@@ -117,3 +123,23 @@ class InProcess:
     async def holds(self, task_id: str) -> bool:
         """Return whether a2a-sdk keeps the task in this process."""
         return await self.handler._active_task_registry.get(task_id) is not None
+
+
+def plays(*script):
+    """Return an agent that yields the given events."""
+    return Yields(name="agent", script=list(script), closed=[])
+
+
+def asks():
+    """Return an agent that asks once, then repeats what it was told."""
+    tool = LongRunningFunctionTool(ask_user)
+    return LlmAgent(name="agent", model=Asks(model="asks", requests=[]), tools=[tool])
+
+
+async def working(replica):
+    """Return the id of a task that works here, if there is one."""
+    for task_id in replica.registry.held():
+        found = await replica.store.get(task_id, replica.call())
+        if found and found.task.status.state == TaskState.TASK_STATE_WORKING:
+            return task_id
+    return None
