@@ -8,18 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 from a2a.types import TaskState
 
-from tests.billing_agent.contract.test_parked_and_withheld import (  # noqa: F401
-    asks,
-    make_replica,
-)
+from tests.billing_agent.contract.in_process import asks
 from tests.billing_agent.executor.conftest import LocalTurns
 from tests.billing_agent.executor.shapes import shapes
-from tests.billing_agent.stores.conftest import (  # noqa: F401
-    bus,
-    conninfo,
-    pool,
-    start_bus,
-)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,7 +29,7 @@ class Lingers(LocalTurns):
 @pytest.mark.parametrize("channel", [True, False])
 @pytest.mark.parametrize("through", ["owner", "other"])
 async def test_a_subscriber_sees_a_question_withdrawn_while_its_run_leaves(
-    make_replica,  # noqa: F811
+    make_replica,
     through,
     channel,
 ):
