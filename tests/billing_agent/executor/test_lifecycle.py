@@ -121,9 +121,10 @@ async def test_a_second_run_of_a_task_is_refused_and_the_first_completes(
     await started.wait()
 
     second = Collected()
-    for _ in range(2):
-        with pytest.raises(RuntimeError, match=r"^Task task-1 already running$"):
-            await executor.execute(request(), second)
+    async with asyncio.timeout(10):
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=r"^Task task-1 already running$"):
+                await executor.execute(request(), second)
     go.set()
     await first
 
