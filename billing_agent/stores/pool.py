@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
+from weakref import WeakSet
 
 from psycopg import AsyncConnection, OperationalError
 from psycopg_pool import AsyncConnectionPool
@@ -54,10 +55,15 @@ async def open_pool(conninfo: str, size: int) -> Pool:
             await pool.drain()
             raise
 
+    made: WeakSet[Connection] = WeakSet()
+
     async def away(pool: Pool) -> None:
-        pool.timeout = AWAY_TIMEOUT
+        # While one is open the server is there, and has no room for another.
+        if all(connection.closed for connection in made):
+            pool.timeout = AWAY_TIMEOUT
 
     async def back(connection: Connection) -> None:
+        made.add(connection)
         pool.timeout = CHECKOUT_TIMEOUT
 
     pool: Pool = AsyncConnectionPool(

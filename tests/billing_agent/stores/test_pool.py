@@ -6,7 +6,7 @@ import contextlib
 import psycopg
 import pytest
 
-from billing_agent.stores.pool import AWAY_TIMEOUT, open_pool
+from billing_agent.stores.pool import AWAY_TIMEOUT, CHECKOUT_TIMEOUT, open_pool
 from tests.weather.server import running_server
 
 POOL = "billing-agent stores"
@@ -64,3 +64,24 @@ async def test_a_database_known_to_be_away_is_waited_for_briefly(monkeypatch):
                     assert await answer(pool) == (42,)
         assert (while_away, pool.timeout) == (AWAY_TIMEOUT, 1.5)
         await pool.close()
+
+
+async def test_a_database_with_no_room_for_more_connections_is_not_away(
+    conninfo, monkeypatch, eventually
+):
+    monkeypatch.setattr("billing_agent.stores.pool.RECONNECT_TIMEOUT", 0.1)
+    pool = await open_pool(conninfo, 3)
+    pool.conninfo = "host=127.0.0.1 port=1"
+    async with pool.connection(), contextlib.AsyncExitStack() as second:
+        await second.enter_async_context(pool.connection())
+        third = asyncio.ensure_future(answer(pool))
+        await eventually(lambda: _gave_up(pool.get_stats()))
+
+        assert pool.timeout == CHECKOUT_TIMEOUT
+        await second.aclose()
+        assert await third == (42,)
+    await pool.close()
+
+
+def _gave_up(stats):
+    return "connections_errors" in stats and stats["pool_size"] == 2
