@@ -66,7 +66,13 @@ def test_folder_that_cannot_be_used_is_one_line_and_exit_2(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [
-        ("RUN_TIMEOUT", "soon", "RUN_TIMEOUT must be a number, not 'soon'"),
+        (
+            "RUN_TIMEOUT",
+            "soon",
+            "RUN_TIMEOUT must be a number of 0 or more, not 'soon'",
+        ),
+        ("RUN_TIMEOUT", "-1", "RUN_TIMEOUT must be a number of 0 or more, not '-1'"),
+        ("POOL_SIZE", "inf", "POOL_SIZE must be a number of 0 or more, not 'inf'"),
         ("SESSIONS", "disk", "SESSIONS must be memory or shared, not 'disk'"),
     ],
 )
@@ -94,6 +100,24 @@ def test_part_whose_database_is_away_is_one_line_and_exit_2(part, tmp_path):
         assert last == "the database of DATABASE_URL cannot be reached"
         assert "Traceback" not in it.output
         assert "secret" not in it.output
+
+
+@pytest.mark.parametrize("command", ["prepare", "seed", "sweep"])
+def test_command_without_a_database_is_one_line_and_exit_2(command, tmp_path):
+    with Child("manage.py", command, **no_database(tmp_path)) as it:
+        assert it.wait() == 2
+        complaint = "no demo runs here, and DATABASE_URL is not set"
+        assert it.output == f"CommandError: {complaint}"
+
+
+@pytest.mark.parametrize("command", ["prepare", "seed", "sweep"])
+def test_command_whose_database_is_away_is_one_line_and_exit_2(command, tmp_path):
+    nowhere = f"postgresql://someone:secret@127.0.0.1:{free_port()}/billing"
+    environment = {"VAR_DIR": str(tmp_path), "DATABASE_URL": nowhere}
+    with Child("manage.py", command, **environment) as it:
+        assert it.wait() == 2
+        complaint = "the database of DATABASE_URL cannot be reached"
+        assert it.output == f"CommandError: {complaint}"
 
 
 def test_web_names_its_taken_port(tmp_path):

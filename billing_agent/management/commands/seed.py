@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from billing_agent.management.database import need_database
 from billing_agent.management.options import UNLISTED
 from billing_agent.seed import seed
 
@@ -18,6 +19,8 @@ class Command(BaseCommand):
     suppressed_base_arguments = UNLISTED
 
     def handle(self, *args: Any, **options: Any) -> None:
+        """Write what is missing; exit 2 when the database cannot be reached."""
+        need_database()
         created = seed()
         if options["verbosity"]:
             self.stdout.write(f"seed: {created} invoice lines created")

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
+from billing_agent.management.database import need_database
 from billing_agent.management.options import UNLISTED
 
 
@@ -18,6 +19,7 @@ class Command(BaseCommand):
     suppressed_base_arguments = UNLISTED
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate, then seed."""
+        """Migrate, then seed; exit 2 when the database cannot be reached."""
+        need_database()
         call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
         call_command("seed")
