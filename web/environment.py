@@ -6,6 +6,7 @@ compared with this list by a test.
 
 from __future__ import annotations
 
+import math
 import os
 from functools import cache
 from pathlib import Path
@@ -109,12 +110,15 @@ def number(name: str) -> float:
     """Return a declared setting as a number.
 
     Raises:
-        SettingUnusable: the value is not a number.
+        SettingUnusable: the value is no number, or less than 0.
     """
     try:
-        return float(text(name))
+        value = float(text(name))
     except ValueError:
-        raise _unusable(name, "a number") from None
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise _unusable(name, "a number of 0 or more")
+    return value
 
 
 def flag(name: str) -> bool:
