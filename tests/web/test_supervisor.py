@@ -183,6 +183,25 @@ def test_part_that_cannot_start_is_named_with_its_output(make, folder):
     assert find_running(folder) is None
 
 
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ("", ""),
+        ("ready\nCommandError: port 1 is taken\n", "CommandError: port 1 is taken"),
+        (
+            "Traceback (most recent call last):\n"
+            '  File "a.py", line 1, in f\n    g()\n    ^^^\n'
+            "ValueError: no model x.\n\nInstall y.\n",
+            "ValueError: no model x.",
+        ),
+    ],
+)
+def test_a_part_that_ended_is_quoted_with_the_line_that_says_why(output, why):
+    assert (
+        str(PartFailed("web", 1, output)) == f"web ended with 1 while starting: {why}"
+    )
+
+
 def test_deaf_part_is_killed(make, monkeypatch, folder):
     monkeypatch.setattr(supervisor, "STOP_SECONDS", 0.2)
     with make("--deaf"):

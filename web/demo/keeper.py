@@ -34,12 +34,20 @@ class DemoError(Exception):
     """The demo cannot run; the message is one line for the person who started it."""
 
 
+def _why(output: str) -> str:
+    """Return the last line, or the first of the message that ends a traceback."""
+    lines = output.strip().splitlines() or [""]
+    frames = [n for n, line in enumerate(lines) if line.startswith('  File "')]
+    end = lines[frames[-1] :] if frames else []
+    said = [line for line in end if not line.startswith(" ")]
+    return (said or lines[-1:])[0]
+
+
 class PartFailed(DemoError):
     """A part ended before it ever answered; ``output`` is the end of its log."""
 
     def __init__(self, name: str, code: int, output: str) -> None:
-        last = output.strip().rpartition("\n")[2]
-        super().__init__(f"{name} ended with {code} while starting: {last}")
+        super().__init__(f"{name} ended with {code} while starting: {_why(output)}")
         self.name = name
         self.code = code
         self.output = output
