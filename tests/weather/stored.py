@@ -53,6 +53,18 @@ def _closes(event: dict) -> bool:
     return event.get("author") == "user" and '"cancelled"' in json.dumps(event)
 
 
+def dangling(events: list[dict]) -> set[str]:
+    """Return the ids of calls without a response."""
+    calls: set[str] = set()
+    responses: set[str] = set()
+    for event in events:
+        for part in event["content"]["parts"]:
+            calls |= {part["function_call"]["id"]} if "function_call" in part else set()
+            if "function_response" in part:
+                responses.add(part["function_response"]["id"])
+    return calls - responses
+
+
 async def states(demo: Any, task_id: str) -> list[str]:
     """Return the states of a task's events, in the order they were stored."""
     found = await rows(

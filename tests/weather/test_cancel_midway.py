@@ -10,7 +10,7 @@ import pytest
 from tests.billing_agent.contract.watch import rows, steady, until
 from tests.peer import state
 from tests.weather.locks import INVOICES, locked, waiting
-from tests.weather.stored import interleaved, session_events, states
+from tests.weather.stored import dangling, interleaved, session_events, states
 
 AUDIT = "audit the last 5 invoices"
 KEEP = "remember that I like short answers"
@@ -92,7 +92,7 @@ async def test_cancel_in_a_tool_is_silent_and_the_conversation_goes_on(
     again = await owner.send(AUDIT, context_id="ctx-41")
     assert state(again) == "COMPLETED"
     events = await session_events(demo, subject, "ctx-41")
-    assert _dangling(events) == set()
+    assert dangling(events) == set()
     assert not interleaved(events)
 
 
@@ -105,17 +105,6 @@ async def test_many_canceled_tools_leave_room_for_the_next(demo, make_peer, subj
         await waiting(demo, INVOICES)
         await asyncio.gather(*(b.cancel(task["id"]) for task in tasks))
     assert state(await b.send(AUDIT)) == "COMPLETED"
-
-
-def _dangling(events):
-    """Return the ids of calls without a response."""
-    calls, responses = set(), set()
-    for event in events:
-        for part in event["content"]["parts"]:
-            calls |= {part["function_call"]["id"]} if "function_call" in part else set()
-            if "function_response" in part:
-                responses.add(part["function_response"]["id"])
-    return calls - responses
 
 
 async def _turn_is_free(demo):

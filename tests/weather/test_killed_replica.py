@@ -15,7 +15,14 @@ from tests.billing_agent.contract.watch import model_calls, rows, until
 from tests.conftest import peers_of, running_demo
 from tests.peer import Refused, state, texts
 from tests.weather.locks import INVOICES, SESSIONS, locked, waiting
-from tests.weather.stored import ENDS, interleaved, said, session_events, states
+from tests.weather.stored import (
+    ENDS,
+    dangling,
+    interleaved,
+    said,
+    session_events,
+    states,
+)
 
 pytestmark = [pytest.mark.weather, pytest.mark.statement(44)]
 
@@ -76,6 +83,7 @@ async def _swept(demo, peer, task_id):
     return failed
 
 
+@pytest.mark.statement(37)
 @pytest.mark.parametrize("output", ["per-run", "per-event"])
 @pytest.mark.parametrize("moment", ["model", "tool"])
 async def test_killed_in_a_run_the_conversation_goes_on_elsewhere(
@@ -107,6 +115,7 @@ async def test_killed_in_a_run_the_conversation_goes_on_elsewhere(
     assert said(events).count(AUDIT) == 1
     assert said(events).count("list my invoices") == 2
     assert not interleaved(events)
+    assert dangling(events) == set()
 
 
 @pytest.mark.statement(40)
