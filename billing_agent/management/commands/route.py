@@ -6,7 +6,7 @@ import json
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from django.conf import settings
-from django.core.management import BaseCommand
+from django.core.management import BaseCommand, CommandError
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -33,7 +33,11 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, context_id: str, as_json: bool, **options: Any) -> None:
-        """Print the digests."""
+        """Print the digests; exit 2 for an empty id, which names no conversation."""
+        if not context_id:
+            raise CommandError(
+                "an empty context id names no conversation", returncode=2
+            )
         replicas = list(settings.REPLICAS)
         digests, chosen = scores(context_id, replicas), route(context_id, replicas)
         if as_json:

@@ -6,7 +6,7 @@ import json
 from io import StringIO
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from billing_agent.router.routing import scores
 
@@ -33,3 +33,9 @@ def test_machines_get_json():
         "replica": "replica-b",
         "scores": scores("ctx-41", REPLICAS),
     }
+
+
+def test_an_empty_id_is_refused():
+    with pytest.raises(CommandError, match="empty context id") as caught:
+        told("")
+    assert caught.value.returncode == 2
