@@ -25,10 +25,12 @@ RECONNECT_TIMEOUT = 3.0
 OPTIONS: dict[str, Any] = {
     "autocommit": True,
     "connect_timeout": CONNECT_TIMEOUT,
-    # A peer that vanished without a word is noticed after 25 seconds.
+    # A peer that vanished without a word is noticed after 25 seconds, and after ten
+    # (milliseconds here) when it owes an answer: then nothing else is tried.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
 }
 
 

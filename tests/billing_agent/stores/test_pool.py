@@ -23,6 +23,13 @@ async def test_every_statement_commits_by_itself(pool):
         assert connection.autocommit
 
 
+async def test_an_answer_of_a_server_that_vanished_is_not_waited_for(pool):
+    # No keepalive is sent while something is: the kernel would try for a quarter hour.
+    async with pool.connection() as connection:
+        asked_for = connection.info.get_parameters()
+    assert int(asked_for["tcp_user_timeout"]) <= 10_000
+
+
 async def test_connections_closed_by_the_server_are_never_handed_out(pool, kill):
     await asyncio.gather(*(answer(pool) for _ in range(8)))
 
