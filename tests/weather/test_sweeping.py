@@ -167,7 +167,7 @@ async def test_a_parked_task_is_never_swept(replicas):
     assert await b.sweeper.sweep() == 0
 
 
-async def test_a_task_saved_while_it_is_swept_is_left_alone(replicas):
+async def test_a_task_saved_while_it_is_swept_is_left_alone(replicas, caplog):
     a, b = replicas
     run = await a.begin("task-1")
     a.registry.release(run, parked=False)
@@ -178,7 +178,9 @@ async def test_a_task_saved_while_it_is_swept_is_left_alone(replicas):
 
     event = status("task-1", "ctx-41", TaskState.TASK_STATE_FAILED)
     assert not await b.store.fail(stuck, event)
+    assert await b.sweeper._fail_all([stuck]) == 0
     assert await a.state("task-1") == TaskState.TASK_STATE_WORKING
+    assert "Runner failed" not in caplog.text
 
 
 async def test_a_run_that_ended_here_without_its_end_stored_waits_for_no_timeout(

@@ -91,13 +91,22 @@ class InProcess:
     def call(self) -> ServerCallContext:
         return ServerCallContext(user=Caller("workshop"))
 
-    async def send(self, text: str, *, task_id: str = "", now: bool = False) -> Task:
+    async def send(
+        self,
+        text: str,
+        *,
+        task_id: str = "",
+        context_id: str = "",
+        now: bool = False,
+        media_type: str = "",
+    ) -> Task:
         """Send a message, to a task or to a new one."""
         message = Message(
             message_id=f"m-{text}",
             task_id=task_id,
+            context_id=context_id,
             role=Role.ROLE_USER,
-            parts=[Part(text=text)],
+            parts=[Part(text=text, media_type=media_type)],
         )
         configuration = SendMessageConfiguration(return_immediately=now)
         params = SendMessageRequest(message=message, configuration=configuration)

@@ -375,13 +375,14 @@ def age(query):
 
 
 @pytest.mark.statement(44)
-async def test_a_task_that_nobody_was_heard_to_run_is_stuck(store, save, age):
-    version = await save(a_task(WORKING))
+@pytest.mark.parametrize("state", [SUBMITTED, WORKING])
+async def test_a_task_that_nobody_was_heard_to_run_is_stuck(store, save, age, state):
+    version = await save(a_task(state))
     await age("updated_at")
     await age("heartbeat_at")
     (stuck,) = await store.stuck(50)
     assert (stuck.task, stuck.version, stuck.owner, stuck.replica) == (
-        a_task(WORKING),
+        a_task(state),
         version,
         "client-1",
         "replica-a",
@@ -456,7 +457,9 @@ async def test_a_task_heard_of_since_it_was_found_is_not_failed(store, stuck):
 
 
 @pytest.mark.statement(44)
-async def test_a_task_saved_since_it_was_found_is_not_failed(store, stuck, save):
-    await save(a_task(COMPLETED), stuck.version)
+@pytest.mark.parametrize("state", [WORKING, INPUT_REQUIRED, COMPLETED])
+async def test_a_task_saved_since_it_was_found_is_not_failed(store, stuck, save, state):
+    await save(a_task(state), stuck.version)
+    before = await store.get("t1", MINE)
     assert not await store.fail(stuck, status_event(FAILED))
-    assert await stored_state(store) == "COMPLETED"
+    assert await store.get("t1", MINE) == before
