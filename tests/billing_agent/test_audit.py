@@ -109,6 +109,7 @@ async def rows():
     )
 
 
+@pytest.mark.statement(47)
 def test_a_reply_that_ends_the_run_is_kept_with_its_words():
     (entry,) = entries_of(
         an_event(types.Part(text="Compute rose."), types.Part(text="!"))
@@ -116,6 +117,7 @@ def test_a_reply_that_ends_the_run_is_kept_with_its_words():
     assert (entry.action, entry.text) == ("model-reply", "Compute rose.\n!")
 
 
+@pytest.mark.statement(47)
 def test_working_words_are_counted_but_not_kept():
     event = an_event(types.Part(text=REMARK), a_call("get_invoice", number=8812))
     reply, call = entries_of(event)
@@ -124,6 +126,7 @@ def test_working_words_are_counted_but_not_kept():
     assert json.loads(call.arguments) == {"number": 8812}
 
 
+@pytest.mark.statement(47)
 def test_every_call_of_a_reply_is_an_entry():
     event = an_event(a_call("get_invoice", number=1), a_call("list_invoices"))
     assert [entry.tool for entry in entries_of(event)] == [
@@ -132,6 +135,7 @@ def test_every_call_of_a_reply_is_an_entry():
     ]
 
 
+@pytest.mark.statement(47)
 @pytest.mark.parametrize(
     "event",
     [
@@ -150,6 +154,7 @@ def test_other_events_are_no_entry(event):
     assert entries_of(event) == []
 
 
+@pytest.mark.statement(47)
 async def test_an_entry_says_who_asked_and_what_was_done(trail):
     event = an_event(a_call("get_invoice", number=8812, note="請求書 'x'"))
     assert await trail(a_request(), None, event) is None
@@ -247,6 +252,7 @@ def test_the_original_update_is_not_touched():
     assert "adk_user_id" in update.metadata
 
 
+@pytest.mark.statement(47)
 async def test_an_update_is_redacted_on_its_way(trail):
     leaving = await trail(
         a_request(), an_update(INTERNAL), an_event(types.Part(text="x"))
@@ -325,6 +331,7 @@ async def test_no_internal_key_is_on_the_wire(seeded, execute, mode):
     assert "Compute rose" in wire
 
 
+@pytest.mark.statement(47)
 async def test_neither_token_nor_remark_is_in_the_trail(seeded, execute):
     await execute(QUESTION, OutputMode.PER_EVENT, "t-1")
     everything = await in_database(lambda: list(AuditEntry.objects.values_list()))
