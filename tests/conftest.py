@@ -10,11 +10,23 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
+from asgiref.sync import SyncToAsync
+from django.db import connections
 
 from tests.peer import Peer, token
 from tests.ports import free_port_base
 
 LOG_LINES = 40
+
+
+@pytest.fixture(autouse=True)
+def no_connection_left():
+    """Close what a test opened on the thread of its asynchronous queries.
+
+    A later test without a database would meet it there, and so would the end.
+    """
+    yield
+    SyncToAsync.single_thread_executor.submit(connections.close_all).result()
 
 
 @pytest.fixture(scope="session")
