@@ -154,7 +154,8 @@ async def test_only_one_end_reaches_the_queue(make_executor, queue, registry):
 async def test_a_run_longer_than_its_timeout_fails_and_is_closed(make_executor, queue):
     executor = make_executor([Blocks(), says("never")], run_timeout=0.3)
 
-    await executor.execute(request(), queue)
+    async with asyncio.timeout(10):
+        await executor.execute(request(), queue)
 
     assert shapes(queue.events) == ["Task", "WORKING", "FAILED"]
     assert executor._agent.closed == [True]

@@ -361,11 +361,15 @@ async def test_a_raising_after_event_fails_and_closes_the_run(make_executor, que
 async def test_per_run_withholds_an_answer_that_the_hook_withholds(
     make_executor, queue
 ):
-    executor = make_executor([says("one"), says("two")], after_event=_withhold)
+    async def withhold_two(ctx, update, event):
+        return None if update.artifact.parts[0].text == "two" else update
+
+    executor = make_executor([says("one"), says("two")], after_event=withhold_two)
 
     await executor.execute(request(), queue)
 
     assert artifacts(queue.events) == []
+    assert shapes(queue.events)[-1] == "COMPLETED"
 
 
 @pytest.mark.statement(23)
