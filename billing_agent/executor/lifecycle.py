@@ -20,6 +20,7 @@ from google.adk.agents import BaseAgent
 from google.adk.memory import BaseMemoryService
 from google.adk.runners import Runner
 from google.adk.sessions import BaseSessionService
+from psycopg import OperationalError
 
 from billing_agent import facts
 from billing_agent.errors import ConversationBusy
@@ -161,7 +162,9 @@ class Executor(AgentExecutor):
         try:
             async with self._turns.turn(_subject(context), run.context_id, wait):
                 await self._check_open(context)
-                return await turn.take()
+                parked = await turn.take()
+                await self._leave_word(context)
+                return parked
         except ConversationBusy as busy:
             logger.warning("Task %s rejected: %s", run.task_id, busy)
             await move(run, TaskState.TASK_STATE_REJECTED, "conversation busy")
@@ -183,6 +186,17 @@ class Executor(AgentExecutor):
             async with asyncio.timeout(END_WAIT):
                 task_id = context.current_task.id
                 await self._progress.until_open(task_id, context.call_context)
+
+    async def _leave_word(self, context: RequestContext) -> None:
+        """Hold the turn until the next one can see that a follow-up was taken."""
+        if self._progress is None or context.current_task is None:
+            return
+        message = context.message or Message()
+        with suppress(TimeoutError, OperationalError):
+            async with asyncio.timeout(END_WAIT):
+                await self._progress.until_heard(
+                    message.message_id, context.current_task.id, context.call_context
+                )
 
     def _runner(self, talk: Conversation, memory: BaseMemoryService | None) -> Runner:
         # No artifact service: the agent saves none, and saving one fails loudly.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from a2a.server.cluster import StoredTask, TaskEventStream, VersionedTaskStore
 from a2a.server.context import ServerCallContext
-from a2a.types import TaskState
+from a2a.types import Task, TaskState
 
-from billing_agent.executor.outcome import check_open
+from billing_agent.executor.outcome import TERMINAL, check_open, is_part
 
 _GOING_ON = frozenset({TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING})
 
@@ -50,8 +50,19 @@ class Progress:
         """
         while stored := await self.task_store.get(task_id, context):
             check_open(stored.task)
-            moving = stored.task.status.state in _GOING_ON
+            moving = stored.task.status.state in _GOING_ON or _is_answered(stored.task)
             if not (moving and await goes_on(task_id)):
+                return
+            await self._changed(stored)
+
+    async def until_heard(
+        self, message_id: str, task_id: str, context: ServerCallContext
+    ) -> None:
+        """Wait until the task shows that it was sent a message, or has ended."""
+        while stored := await self.task_store.get(task_id, context):
+            task = stored.task
+            heard = is_part(message_id, task) and not _is_answered(task)
+            if heard or task.status.state in TERMINAL:
                 return
             await self._changed(stored)
 
@@ -60,3 +71,9 @@ class Progress:
         async with aclosing(events) as changes:
             async for _ in changes:
                 return
+
+
+def _is_answered(task: Task) -> bool:
+    """Return whether a question was answered: a2a-sdk saves that before the state."""
+    asked = task.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+    return asked and not task.status.HasField("message")
