@@ -17,7 +17,7 @@ from tests.conftest import peers_of, running_demo
 from tests.peer import Peer, state, token
 from tests.ports import free_port_base
 from tests.story.commands import ROOT
-from tests.weather.locks import TASKS, locked, waiting
+from tests.weather.locks import INVOICES, TASKS, locked, waiting
 
 pytestmark = pytest.mark.processes
 
@@ -162,15 +162,20 @@ async def test_sigterm_lets_a_request_begin_that_came_before_it(
 
 
 @pytest.mark.statement(46)
-@pytest.mark.parametrize("third_replica", [{"DRAIN_GRACE": "0.2"}], indirect=True)
+@pytest.mark.parametrize(
+    "third_replica", [{"DRAIN_GRACE": "0.2", "RUN_TIMEOUT": "60"}], indirect=True
+)
 async def test_sigterm_fails_a_run_that_outlasts_the_grace_period(
     brittle_demo, third_replica
 ):
     process, address = third_replica
     peer = Peer(address, await token(brittle_demo, f"drain-{secrets.token_hex(4)}"))
-    async with peer.stream("audit the last 15 invoices") as events:
+    async with (
+        locked(brittle_demo, INVOICES),
+        peer.stream(AUDIT) as events,
+    ):
         task_id = (await anext(events))["task"]["id"]
-        await until(lambda: model_calls(brittle_demo, task_id))
+        await waiting(brittle_demo, INVOICES)
 
         process.send_signal(signal.SIGTERM)
 

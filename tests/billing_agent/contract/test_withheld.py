@@ -68,7 +68,7 @@ async def unconsumed(make_replica, row_lock):
             return says("hi")
 
         # Time enough for the run to end in.
-        limits = Limits(blocking_wait=2, consumption_wait=consumption_wait)
+        limits = Limits(blocking_wait=4, consumption_wait=consumption_wait)
         replica = make_replica("replica-a", plays(answer), limits)
         running = replica.handler._running
 
