@@ -72,7 +72,7 @@ class Replica:
     task_store: TaskStore = field(init=False)
     _event_stream: EventStream = field(init=False)
     _channel: CancelChannel = field(init=False)
-    _sweeping: asyncio.Task[None] | None = None
+    _background: list[asyncio.Task[None]] = field(default_factory=list)
     _application: A2AApplication | None = None
     _gate: Gate | None = None
 
@@ -165,7 +165,8 @@ class Replica:
             run_timeout=settings.RUN_TIMEOUT,
             interval=settings.SWEEP_INTERVAL,
         )
-        self._sweeping = asyncio.create_task(sweeper.run(), name="sweeper")
+        for work in (sweeper.run(), sweeper.inherit(self.turns)):
+            self._background.append(asyncio.create_task(work))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request.
@@ -188,9 +189,9 @@ class Replica:
             # a2a-sdk 1.3 waits for ever for an event that nobody reads any more.
             await asyncio.wait({closing}, timeout=1)
         await self._channel.stop()
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            await asyncio.wait({self._sweeping})
+        for work in self._background:
+            work.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
         close_connections()
         await self.turns.stop()
         await self.bus.stop()

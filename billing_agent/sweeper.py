@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Iterable
 
 from psycopg import OperationalError
@@ -13,6 +14,7 @@ from billing_agent.executor.registry import RunRegistry
 from billing_agent.stores.pool import Pool
 from billing_agent.stores.sends import Sends
 from billing_agent.stores.tasks import StuckTask, TaskStore
+from billing_agent.stores.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -67,36 +69,39 @@ class Sweeper:
 
     async def run(self) -> None:
         """Heartbeat and sweep for ever, whatever becomes of a round."""
-        inherited: list[StuckTask] | None = None
-        rounds = 0
         while True:
             try:
-                if inherited is None:
-                    inherited = await self._inherited()
                 await self._task_store.heartbeat(self._registry.held())
                 await self.sweep()
-                if rounds == 2:
-                    await self._fail_all(inherited)
-                rounds += 1
             except OperationalError as error:
                 logger.warning("The sweep waits for the database: %s", error)
             except Exception:
                 logger.exception("A round of the sweep failed")
             await asyncio.sleep(self._interval)
 
-    async def _inherited(self) -> list[StuckTask]:
-        """Return what goes on under this replica's name and is not held here.
+    async def inherit(self, turns: Turns) -> None:
+        """Fail what an earlier process of this replica's name left; hold the name.
 
-        An earlier process left it, most likely, and a caller that waits for it need
-        not wait for the timeout. But that process may be draining still, and another
-        replica may have taken the task over: what is heard of within two rounds lives.
+        A process has its name as long as it lives, like the turn of a conversation
+        that is nobody's. So whoever has it knows that an earlier process has ended,
+        drained or killed, and a caller that waits for a task of that process need not
+        wait for the timeout.
         """
-        going_on = await self._task_store.stuck(0) if self._replica else []
-        return [
-            stuck
-            for stuck in going_on
-            if stuck.replica == self._replica and stuck.task.id not in self._registry
-        ]
+        while True:
+            try:
+                async with turns.turn("", self._replica, math.inf):
+                    while await self._fail_all(await self._left()):
+                        pass
+                    await asyncio.Event().wait()
+            except OperationalError as error:
+                logger.warning("The name waits for the database: %s", error)
+            await asyncio.sleep(self._interval)
+
+    async def _left(self) -> list[StuckTask]:
+        """Return what goes on under this replica's name and never ran here."""
+        known = {*self._registry.held(), *self._registry.ended(0)}
+        going_on = await self._task_store.stuck(0, replica=self._replica)
+        return [stuck for stuck in going_on if stuck.task.id not in known]
 
     async def sweep(self) -> int:
         """Fail the stuck tasks; return how many, 0 while another replica sweeps.

@@ -72,7 +72,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("STREAM_LIMIT", str(16 * 2**20), "bytes one event stream may send"),
     Setting("RATE_PER_SECOND", "50", "requests per second and subject"),
     Setting("RATE_BURST", "200", "requests a subject may send at once"),
-    Setting("POOL_SIZE", "10", "database connections of one replica's stores"),
+    Setting(
+        "POOL_SIZE", "10", "database connections of one replica's stores, 2 or more"
+    ),
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent

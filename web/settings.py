@@ -10,6 +10,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from billing_agent.identity.kept import kept
+from billing_agent.stores.pool import BOUNDED
 from web import environment
 
 BASE_DIR = environment.BASE_DIR
@@ -39,7 +40,7 @@ def _database(url: str) -> dict[str, Any]:
         "PORT": str(parts.pop("port", "")),
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": parts,
+        "OPTIONS": {**BOUNDED, **parts},
     }
 
 
@@ -158,4 +159,5 @@ BODY_LIMIT = int(environment.number("BODY_LIMIT"))
 STREAM_LIMIT = int(environment.number("STREAM_LIMIT"))
 RATE_PER_SECOND = environment.number("RATE_PER_SECOND")
 RATE_BURST = int(environment.number("RATE_BURST"))
-POOL_SIZE = int(environment.number("POOL_SIZE"))
+# The sweeper needs two at a time.
+POOL_SIZE = max(2, int(environment.number("POOL_SIZE")))

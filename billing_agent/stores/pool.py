@@ -22,8 +22,7 @@ AWAY_TIMEOUT = 0.5
 # The library doubles its pause up to this long, then tries at the next request.
 RECONNECT_TIMEOUT = 3.0
 
-OPTIONS: dict[str, Any] = {
-    "autocommit": True,
+BOUNDED: dict[str, Any] = {
     "connect_timeout": CONNECT_TIMEOUT,
     # A peer that vanished without a word is noticed after 25 seconds, and after ten
     # (milliseconds here) when it owes an answer: then nothing else is tried.
@@ -32,6 +31,7 @@ OPTIONS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
+OPTIONS: dict[str, Any] = {"autocommit": True, **BOUNDED}
 
 
 async def open_pool(conninfo: str, size: int) -> Pool:

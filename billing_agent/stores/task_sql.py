@@ -23,8 +23,11 @@ FROM saved
 _UPDATE: Final = f"""
 WITH saved AS (
     UPDATE billing_agent_a2atask
-    SET version = version + 1, state = %(state)s, body = %(body)s,
-        status_at = coalesce(%(status_at)s, now()), updated_at = now()
+    SET version = version + 1, state = %(state)s::text, body = %(body)s,
+        status_at = coalesce(%(status_at)s, now()), updated_at = now(),
+        replica = CASE
+            WHEN %(state)s::text IN {TERMINAL} THEN replica ELSE %(replica)s
+        END
     WHERE id = %(id)s AND owner = %(owner)s AND version = %(version)s
     AND state NOT IN {TERMINAL}
 """  # noqa: S608 - made of constants
@@ -115,6 +118,7 @@ STUCK: Final = """
 SELECT body, version, owner, replica, heartbeat_at
 FROM billing_agent_a2atask
 WHERE state IN ('TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING')
+AND (%(replica)s::text IS NULL OR replica = %(replica)s)
 AND updated_at < now() - make_interval(secs => %(seconds)s)
 AND (
     heartbeat_at IS NULL OR heartbeat_at < now() - make_interval(secs => %(seconds)s)

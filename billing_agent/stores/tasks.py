@@ -80,7 +80,7 @@ class TaskStore(VersionedTaskStore):
 
     Args:
         pool: connections to use.
-        replica: name written to the tasks that begin or are claimed here.
+        replica: name written to the tasks that go on here.
     """
 
     def __init__(self, pool: Pool, replica: str = "") -> None:
@@ -107,10 +107,10 @@ class TaskStore(VersionedTaskStore):
         """
         context.state.pop(_FRESH, None)
         owner = context.user.user_name
-        parameters = _row(task, owner, event)
+        parameters = self._row(task, owner, event)
         cancels = task.status.state == TaskState.TASK_STATE_CANCELED
         if prev_version.is_missing and not cancels:
-            parameters |= {"context": task.context_id, "replica": self._replica}
+            parameters["context"] = task.context_id
             saved = await rows(self._pool, sql.INSERT, parameters)
         else:
             parameters["version"] = prev_version._value
@@ -131,7 +131,7 @@ class TaskStore(VersionedTaskStore):
                 return []
             newest = _with_status(stored[1], task.status)
             seen = newest if isinstance(event, Task) else event
-            parameters = _row(newest, owner, seen) | {"version": stored[0]}
+            parameters = self._row(newest, owner, seen) | {"version": stored[0]}
             cursor = await connection.execute(sql.UPDATE, parameters)
             return await cursor.fetchall()
 
@@ -179,10 +179,6 @@ class TaskStore(VersionedTaskStore):
         found = await rows(self._pool, sql.LATEST, (list(task_ids),))
         return {row[0]: TaskNotice(*row) for row in found}
 
-    async def claim(self, task_id: str) -> None:
-        """Write that the task runs on this replica from now on."""
-        await self.heartbeat([task_id])
-
     async def heartbeat(self, task_ids: Iterable[str]) -> None:
         """Write that this replica runs these tasks now."""
         held = [*task_ids]
@@ -193,14 +189,17 @@ class TaskStore(VersionedTaskStore):
         """Return whether a task goes on and was heard of in the last seconds."""
         return bool(await rows(self._pool, sql.RUNS, (task_id, lately)))
 
-    async def stuck(self, older_than: float, limit: int = 100) -> Sequence[StuckTask]:
+    async def stuck(
+        self, older_than: float, *, replica: str | None = None, limit: int = 100
+    ) -> Sequence[StuckTask]:
         """Return SUBMITTED and WORKING tasks that nobody was heard to run.
 
         Args:
             older_than: seconds since the last heartbeat and since the last save.
+            replica: only those that went on there last; None for all.
             limit: tasks at most, the oldest first.
         """
-        parameters = {"seconds": older_than, "limit": limit}
+        parameters = {"seconds": older_than, "replica": replica, "limit": limit}
         return [
             StuckTask(Task.FromString(body), TaskVersion(version), *heard)
             for body, version, *heard in await rows(self._pool, sql.STUCK, parameters)
@@ -213,22 +212,22 @@ class TaskStore(VersionedTaskStore):
         none when the task was saved or heard of since it was found.
         """
         failed = _with_status(stuck.task.SerializeToString(), event.status)
-        parameters = _row(failed, stuck.owner, event)
+        parameters = self._row(failed, stuck.owner, event)
         parameters |= {"version": stuck.version._value, "heard_at": stuck.heard_at}
         return bool(await rows(self._pool, sql.FAIL, parameters))
 
-
-def _row(task: Task, owner: str, event: Event | None) -> dict[str, Any]:
-    stamped = task.status.HasField("timestamp")
-    response = to_stream_response(event) if event is not None else None
-    return {
-        "id": task.id,
-        "owner": owner,
-        "state": TaskState.Name(task.status.state),
-        "status_at": task.status.timestamp.ToDatetime(UTC) if stamped else None,
-        "body": task.SerializeToString(),
-        "event": response and response.SerializeToString(),
-    }
+    def _row(self, task: Task, owner: str, event: Event | None) -> dict[str, Any]:
+        stamped = task.status.HasField("timestamp")
+        response = to_stream_response(event) if event is not None else None
+        return {
+            "id": task.id,
+            "owner": owner,
+            "state": TaskState.Name(task.status.state),
+            "status_at": task.status.timestamp.ToDatetime(UTC) if stamped else None,
+            "body": task.SerializeToString(),
+            "event": response and response.SerializeToString(),
+            "replica": self._replica,
+        }
 
 
 def _with_status(body: bytes, status: TaskStatus) -> Task:

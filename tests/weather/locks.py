@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from billing_agent.stores.turns import lock_key
 from tests.billing_agent.contract.watch import rows, until
 
 INVOICES = "billing_agent_lineitem"
@@ -41,3 +42,13 @@ async def waiting(demo: Any, table: str) -> list[int]:
 async def cut_off(demo: Any, backends: list[int]) -> None:
     """End backends, as a database that is stopped does."""
     await rows(demo, "SELECT pg_terminate_backend(pid) FROM unnest(%s) pid", backends)
+
+
+async def turns_are_free(demo: Any) -> bool:
+    """Return whether nobody holds a turn; each replica holds its own name."""
+    query = """
+        SELECT (classid::bigint << 32) | objid::bigint
+        FROM pg_locks WHERE locktype = 'advisory'
+    """
+    held = {key for (key,) in await rows(demo, query)}
+    return held <= {lock_key("", name) for name in demo.replicas}

@@ -7,9 +7,9 @@ import secrets
 
 import pytest
 
-from tests.billing_agent.contract.watch import rows, steady, until
+from tests.billing_agent.contract.watch import steady, until
 from tests.peer import state
-from tests.weather.locks import INVOICES, locked, waiting
+from tests.weather.locks import INVOICES, locked, turns_are_free, waiting
 from tests.weather.stored import dangling, interleaved, session_events, states
 
 AUDIT = "audit the last 5 invoices"
@@ -108,9 +108,4 @@ async def test_many_canceled_tools_leave_room_for_the_next(demo, make_peer, subj
 
 
 async def _turn_is_free(demo):
-    query = "SELECT objid FROM pg_locks WHERE locktype = 'advisory'"
-
-    async def free():
-        return not await rows(demo, query)
-
-    return await until(free)
+    return await until(lambda: turns_are_free(demo))

@@ -13,9 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.billing_agent.contract.watch import model_calls, rows, until
+from tests.billing_agent.contract.watch import model_calls, until
 from tests.conftest import peers_of, running_demo
 from tests.peer import ENDED, Refused, state, texts
+from tests.weather.locks import turns_are_free
 from tests.weather.server import running_server
 from tests.weather.stored import ENDS, interleaved, said, session_events, states
 
@@ -248,9 +249,4 @@ async def test_cancels_and_subscriptions_cross_replicas_again(outage):
 
 
 async def test_no_turn_stays_taken(outage):
-    query = "SELECT objid FROM pg_locks WHERE locktype = 'advisory'"
-
-    async def free():
-        return not await rows(outage.demo, query)
-
-    await until(free)
+    await until(lambda: turns_are_free(outage.demo))

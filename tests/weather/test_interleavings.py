@@ -9,9 +9,10 @@ from collections import Counter
 
 import pytest
 
-from tests.billing_agent.contract.watch import rows, until
+from tests.billing_agent.contract.watch import until
 from tests.conftest import peers_of, running_demo
 from tests.peer import state
+from tests.weather.locks import turns_are_free
 from tests.weather.play import play, state_of
 from tests.weather.script import random_script
 from tests.weather.stored import ENDS, interleaved, said, session_events, states
@@ -40,7 +41,7 @@ async def test_random_interleavings_keep_the_rules(lively_demo):
             *(_one(lively_demo, make, script, work, found) for script in scripts)
         )
     assert not found, "\n\n".join(found[:5])
-    await until(lambda: _no_turn_is_taken(lively_demo))
+    await until(lambda: turns_are_free(lively_demo))
 
 
 async def _one(demo, make, script, work, found):
@@ -107,8 +108,3 @@ async def _lost(demo, played, tasks):
         count = spoken[task["contextId"]].count(sent.text)
         if count > 1 or (not count and state(task) == "COMPLETED"):
             yield f"{sent}: in the session {count} times, {state(task)}"
-
-
-async def _no_turn_is_taken(demo):
-    query = "SELECT objid FROM pg_locks WHERE locktype = 'advisory'"
-    return not await rows(demo, query)

@@ -18,7 +18,8 @@ from billing_agent.stores.pool import open_pool
 from billing_agent.stores.tasks import TaskStore
 from billing_agent.sweeper import Sweeper
 from tests.billing_agent.executor.conftest import Collected, request
-from tests.billing_agent.stores.conftest import conninfo  # noqa: F401
+from tests.billing_agent.stores.conftest import conninfo, start_bus  # noqa: F401
+from tests.billing_agent.stores.test_turns import start_turns  # noqa: F401
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.statement(44)]
 
@@ -35,7 +36,12 @@ class Replica:
         self.pool = pool
         self._conninfo = conninfo
         self.sweeper = Sweeper(
-            pool, self.store, self.registry, run_timeout=RUN_TIMEOUT, interval=0.05
+            pool,
+            self.store,
+            self.registry,
+            replica=name,
+            run_timeout=RUN_TIMEOUT,
+            interval=0.05,
         )
 
     async def begin(self, task_id, state=TaskState.TASK_STATE_WORKING):
@@ -50,6 +56,12 @@ class Replica:
         run = Run(task_id, "ctx-41", Collected(), origin)
         self.registry.register(run)
         return run
+
+    async def go_on(self, task_id):
+        """Store that the task works on, as a follow-up does first."""
+        call = request().call_context
+        found = await self.store.get(task_id, call)
+        await self.store.save(found.task, prev_version=found.version, context=call)
 
     async def state(self, task_id):
         return (await self.stored(task_id)).status.state
@@ -191,7 +203,7 @@ async def test_a_run_that_ended_here_without_its_end_stored_waits_for_no_timeout
     a.registry.release(run, parked=False)
     a.registry.release(other, parked=False)
     # A follow-up runs on the other replica by now.
-    await b.store.claim("task-2")
+    await b.go_on("task-2")
     await a.age("task-1", 1)
 
     assert await b.sweeper.sweep() == 0
@@ -205,24 +217,43 @@ async def test_a_run_that_ended_here_without_its_end_stored_waits_for_no_timeout
     assert await a.state("task-2") == TaskState.TASK_STATE_WORKING
 
 
-async def test_what_an_earlier_process_left_is_failed_unless_it_lives(replicas):
-    """One draining still, or a follow-up on another replica, tells that it lives."""
+async def test_what_an_earlier_process_left_is_failed_once_it_has_ended(
+    replicas,
+    start_turns,  # noqa: F811
+):
+    """One that drains still has the name; a follow-up elsewhere has another."""
     a, b = replicas
-    for task_id in ("left", "draining", "taken-over"):
+    for task_id in ("left", "taken-over"):
         await a.begin(task_id)
-    await a.age("taken-over", 1)
+    await b.go_on("taken-over")
     restarted = Replica("replica-a", b.pool, b._conninfo)
-    restarted.sweeper._replica = "replica-a"
-    a.registry.release(a.registry.get("left"), parked=False)
-    b.registry.register(a.registry.get("taken-over"))
-    a.registry.release(a.registry.get("taken-over"), parked=False)
-    a.registry.forget(["left", "taken-over"])
-
-    async with a.sweeping(), b.sweeping(), restarted.sweeping(), asyncio.timeout(10):
+    earlier, later = await start_turns(), await start_turns()
+    async with asyncio.timeout(10):
+        async with earlier.turn("", "replica-a", 1):
+            inheriting = asyncio.create_task(restarted.sweeper.inherit(later))
+            while not later._heads:
+                await asyncio.sleep(0.01)
+            assert await b.state("left") == TaskState.TASK_STATE_WORKING
         while await b.state("left") != TaskState.TASK_STATE_FAILED:
             await asyncio.sleep(0.01)
+    inheriting.cancel()
 
-    for task_id in ("draining", "taken-over"):
+    assert await b.state("taken-over") == TaskState.TASK_STATE_WORKING
+
+
+async def test_a_process_inherits_nothing_that_ran_here(replicas, start_turns):  # noqa: F811
+    a, b = replicas
+    await a.begin("running")
+    ended = await a.begin("its-end-is-on-its-way")
+    a.registry.release(ended, parked=False)
+    await Replica("replica-a", b.pool, b._conninfo).begin("left")
+    inheriting = asyncio.create_task(a.sweeper.inherit(await start_turns()))
+    async with asyncio.timeout(10):
+        while await b.state("left") != TaskState.TASK_STATE_FAILED:
+            await asyncio.sleep(0.01)
+    inheriting.cancel()
+
+    for task_id in ("running", "its-end-is-on-its-way"):
         assert await b.state(task_id) == TaskState.TASK_STATE_WORKING
 
 

@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands
 
 from tests.child import Child
+from billing_agent.stores.pool import BOUNDED
 from web import environment, settings
 from web.demo.running import RunningDemo, remove_record, write_record
 
@@ -131,7 +132,7 @@ def test_database_may_be_a_socket_folder_or_a_host():
     assert (socket["HOST"], socket["NAME"]) == ("/run/x", "postgres")
     host = settings._database("postgresql://u:p@db:5433/billing?sslmode=require")
     assert (host["HOST"], host["PORT"]) == ("db", "5433")
-    assert host["OPTIONS"] == {"sslmode": "require"}
+    assert host["OPTIONS"] == {**BOUNDED, "sslmode": "require"}
 
 
 def test_database_url_that_is_none_is_named():

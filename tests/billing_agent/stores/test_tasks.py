@@ -412,7 +412,7 @@ async def test_the_oldest_stuck_tasks_come_first(store, save, age):
         await save(a_task(task_id=task_id))
         await age("updated_at", task_id, seconds)
         await age("heartbeat_at", task_id, seconds)
-    assert [stuck.task.id for stuck in await store.stuck(50, 2)] == ["t2", "t3"]
+    assert [stuck.task.id for stuck in await store.stuck(50, limit=2)] == ["t2", "t3"]
 
 
 async def test_a_heartbeat_says_which_replica_runs_the_task(pool, save, age, query):
@@ -423,9 +423,6 @@ async def test_a_heartbeat_says_which_replica_runs_the_task(pool, save, age, que
     await other.heartbeat([])
     where = "SELECT replica, heartbeat_at > now() - interval '50 s' FROM"
     assert await query(f"{where} billing_agent_a2atask") == [("replica-b", True)]
-    await age("heartbeat_at")
-    await TaskStore(pool, "replica-c").claim("t1")
-    assert await query(f"{where} billing_agent_a2atask") == [("replica-c", True)]
 
 
 @pytest.fixture
