@@ -12,8 +12,8 @@ import yaml
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands
 
-from tests.child import Child
 from billing_agent.stores.pool import BOUNDED
+from tests.child import Child
 from web import environment, settings
 from web.demo.running import RunningDemo, remove_record, write_record
 
