@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from tests.billing_agent.contract.watch import until
+from tests.billing_agent.contract.watch import rows, until
 from tests.conftest import peers_of, running_demo
 from tests.peer import state
 from tests.weather.locks import turns_are_free
@@ -58,6 +58,7 @@ async def _one(demo, make, script, work, found):
 
 async def _broken(demo, played, peers):
     """Yield every rule that does not hold after a script."""
+    await _nothing_under_way(demo, played)
     listed = (await peers[0].rpc("ListTasks", {"pageSize": 100}))["tasks"]
     tasks = {}
     for task in listed:
@@ -86,6 +87,17 @@ async def _broken(demo, played, peers):
             yield f"events after the end of a {what}: {events}"
     async for lost in _lost(demo, played, tasks):
         yield lost
+
+
+async def _nothing_under_way(demo, played):
+    """Wait for what clients have left behind: nobody tells when it has been heard."""
+    if all(sent.task_id for sent in played.sent):
+        return
+    query = "SELECT id, version FROM billing_agent_a2atask WHERE owner = %s ORDER BY id"
+    before = None
+    while before != (now := await rows(demo, query, played.subject)):
+        before = now
+        await asyncio.sleep(0.5)
 
 
 async def _lost(demo, played, tasks):
