@@ -93,9 +93,11 @@ async def _nothing_under_way(demo, played):
     """Wait for what clients have left behind: nobody tells when it has been heard."""
     if all(sent.task_id for sent in played.sent):
         return
-    query = "SELECT id, version FROM billing_agent_a2atask WHERE owner = %s ORDER BY id"
+    query = """
+        SELECT id, version FROM billing_agent_a2atask WHERE owner LIKE %s ORDER BY id
+    """
     before = None
-    while before != (now := await rows(demo, query, played.subject)):
+    while before != (now := await rows(demo, query, f"%/{played.subject}")):
         before = now
         await asyncio.sleep(0.5)
 
