@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from contextlib import suppress
 
-import psutil
 import pytest
 from playwright.sync_api import expect
 
@@ -243,25 +242,16 @@ def test_a_replica_that_is_down_is_hollow_and_says_so(tab, demo, database):
     tab.be_owner().visit(f"/runs/{run.id}/walk/4/").live()
     replica = tab.page.locator("#health [data-part=replica-a]")
     expect(replica).to_have_attribute("data-up", "true", timeout=10_000)
-    process = replica_process(demo, "replica-a")
-    process.send_signal(signal.SIGSTOP)
+    pid = demo.pid_of("replica-a")
+    os.kill(pid, signal.SIGSTOP)
     try:
         expect(replica).to_contain_text("down since", timeout=15_000)
         hollow = tab.page.locator("#topology .node.part-replica-a use")
         expect(hollow).to_have_attribute("href", "#shape-circle-hollow")
         expect(tab.page.locator("#switch-affinity")).to_be_enabled()
     finally:
-        process.send_signal(signal.SIGCONT)
+        os.kill(pid, signal.SIGCONT)
     expect(replica).to_have_attribute("data-up", "true", timeout=15_000)
-
-
-def replica_process(demo, name):
-    for child in psutil.Process(demo.pid).children(recursive=True):
-        # Others that have ended may not have been waited for.
-        with suppress(psutil.Error):
-            if name in child.cmdline():
-                return child
-    raise AssertionError(f"no process of {name}")
 
 
 def test_focus_stays_on_the_control_a_push_replaces(tab, database):
