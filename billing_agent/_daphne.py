@@ -25,6 +25,8 @@ Step = Callable[[], Awaitable[None]]
 
 logger = logging.getLogger(__name__)
 
+# Connections that wait to be accepted; Twisted's 50 breaks some of a crowd's.
+BACKLOG = 1024
 # Seconds an application gets to end after it was cancelled.
 CLOSE_SECONDS = 2.0
 
@@ -48,7 +50,10 @@ class DrainingServer(Server):  # type: ignore[misc]
     ) -> None:
         super().__init__(
             application,
-            endpoints=build_endpoint_description_strings(host=host, port=port),
+            endpoints=[
+                f"{endpoint}:backlog={BACKLOG}"
+                for endpoint in build_endpoint_description_strings(host=host, port=port)
+            ],
             signal_handlers=False,
             application_close_timeout=abandon_after,
             ready_callable=self._announce,

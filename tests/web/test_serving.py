@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import signal
 import socket
+import sys
 
 import pytest
 from daphne.server import Server
@@ -67,6 +69,17 @@ def test_port_in_use_by_a_listener_is_taken():
         taken = listener.getsockname()[1]
         with pytest.raises(PortTaken, match=f"port {taken} is taken.*--port-base"):
             check_port(taken, option="--port-base")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others cap the queue lower")
+def test_a_crowd_waits_to_be_accepted(served, port):
+    child = served()
+    child.send(signal.SIGSTOP)
+    with contextlib.ExitStack() as crowd:
+        crowd.callback(child.send, signal.SIGCONT)
+        for _ in range(500):
+            waiting = socket.create_connection(("127.0.0.1", port), timeout=10)
+            crowd.enter_context(waiting)
 
 
 def test_port_just_released_is_free(port):
