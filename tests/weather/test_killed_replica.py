@@ -143,8 +143,9 @@ async def _silent(demo, task_id):
     """Whether three sweeps have passed without a word of a task."""
     query = (
         "SELECT 1 FROM billing_agent_a2atask task JOIN billing_agent_a2asend send"
-        " ON task_id = task.id WHERE task.id = %s AND now() - interval '0.9 s'"
-        " > greatest(heartbeat_at, updated_at, claimed_at)"
+        " ON task_id = task.id WHERE task.id = %s GROUP BY task.id"
+        " HAVING now() - interval '0.9 s'"
+        " > greatest(heartbeat_at, updated_at, max(claimed_at))"
     )
     return await rows(demo, query, task_id)
 
