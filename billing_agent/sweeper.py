@@ -95,6 +95,8 @@ class Sweeper:
                     await asyncio.Event().wait()
             except OperationalError as error:
                 logger.warning("The name waits for the database: %s", error)
+            except Exception:
+                logger.exception("What an earlier process left is not failed yet")
             await asyncio.sleep(self._interval)
 
     async def _left(self) -> list[StuckTask]:

@@ -257,6 +257,25 @@ async def test_a_process_inherits_nothing_that_ran_here(replicas, start_turns): 
         assert await b.state(task_id) == TaskState.TASK_STATE_WORKING
 
 
+async def test_an_inheritance_that_fails_is_tried_again_and_logged(
+    replicas,
+    start_turns,  # noqa: F811
+    caplog,
+):
+    a, b = replicas
+    await a.begin("left")
+    restarted = Replica("replica-a", b.pool, b._conninfo)
+    async with a.pool.connection() as connection, asyncio.timeout(10):
+        await connection.execute("ALTER TABLE billing_agent_a2atask RENAME TO away")
+        inheriting = asyncio.create_task(restarted.sweeper.inherit(await start_turns()))
+        while "What an earlier process left is not failed yet" not in caplog.text:
+            await asyncio.sleep(0.01)
+        await connection.execute("ALTER TABLE away RENAME TO billing_agent_a2atask")
+        while await b.state("left") != TaskState.TASK_STATE_FAILED:
+            await asyncio.sleep(0.01)
+    inheriting.cancel()
+
+
 async def test_a_round_that_fails_is_not_the_last(replicas, monkeypatch, caplog):
     a, _ = replicas
     run = await a.begin("task-1")
